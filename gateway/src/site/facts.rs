@@ -6,7 +6,7 @@ use crate::config::HostFacts;
 use crate::host;
 use sixway_link::interface;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::path::Path;
 
 /// What the host is, as far as a site depends on it.
@@ -47,11 +47,11 @@ impl SiteFacts {
             .with_sockets(&tables)
     }
 
-    /// The same without the IPv6 addresses that the gateway itself has added to interfaces: a tunnel's prefix is not a native one.
+    /// The same without the addresses that the gateway itself has added to interfaces: a tunnel's prefix is not a native one.
     #[must_use]
-    pub(super) fn without_addresses(mut self, added: &[(String, Ipv6Addr)]) -> Self {
+    pub(super) fn without_addresses(mut self, added: &[(String, IpAddr)]) -> Self {
         let is_added = |interface: &str, address: IpAddr| {
-            added.iter().any(|(name, own)| name == interface && IpAddr::V6(*own) == address)
+            added.iter().any(|(name, own)| name == interface && *own == address)
         };
         self.host.addresses.retain(|own| !is_added(&own.interface, own.address));
         self
