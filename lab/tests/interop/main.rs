@@ -41,6 +41,7 @@ mod one_address;
 mod package;
 mod path_mtu;
 mod pcp;
+mod pcp_anycast;
 mod pcp_changes;
 mod pcp_clients;
 mod peers;
@@ -57,6 +58,7 @@ mod site_nat64;
 mod site_network;
 mod site_six_rd;
 mod site_up;
+mod site_watch;
 mod super_frames;
 mod teredo_changes;
 mod teredo_client;
@@ -248,6 +250,7 @@ fn all() -> Vec<Interop> {
         site_nat64::TESTS,
         site_six_rd::TESTS,
         site_up::TESTS,
+        site_watch::TESTS,
         nat44::TESTS,
         event_log::TESTS,
         nat44_own_tunnels::TESTS,
@@ -256,6 +259,7 @@ fn all() -> Vec<Interop> {
         ftp::TESTS,
         one_address::TESTS,
         pcp::TESTS,
+        pcp_anycast::TESTS,
         pcp_changes::TESTS,
         pcp_clients::TESTS,
         pools::TESTS,
