@@ -22,7 +22,7 @@ const LONGEST: u64 = 16 << 20;
 /// Leases that are followed at most: those in the file before others, and those of the lowest addresses. The mappings of the rest end
 /// when nobody renews them.
 const MOST: usize = 65_536;
-/// Hosts that are told at a look, at most: what each of them has is looked for in the translators' tables, and requests wait meanwhile.
+/// Hosts that a look returns, at most: what each of them has is looked for in the translators' tables, and requests wait meanwhile.
 const MOST_TOLD: usize = 64;
 
 /// A lease.

@@ -75,7 +75,7 @@ fn anycast() -> Result<()> {
     network.with_process(id, Process::stop)?;
     assert!(present(&network)?.is_empty(), "{:?}", present(&network)?);
 
-    // What the operator gave the host is the operator's. What a gateway left that was killed is taken back by the next one.
+    // What the operator gave the host is the operator's. What a gateway left that was killed is removed by the next one.
     network.address("gateway", "lo", "192.0.0.9/32")?;
     let killed = run_sixway(&network, SIXWAY)?;
     network.with_process(killed, Process::kill)?;
