@@ -60,7 +60,9 @@ fn ends() -> Result<()> {
     passes(&stranger, mapped, &host)?;
     // A session from inside, which would keep the binding for minutes.
     assert_eq!(passes(&host, at(&stranger)?, &stranger)?, mapped);
-    // Whoever is on the LAN could send this in the host's name. The lease is looked at several times.
+    // The lease is looked at each second.
+    std::thread::sleep(Duration::from_secs(3));
+    // Whoever is on the LAN could send this in the host's name.
     network.with_process(client, Process::stop)?;
     std::thread::sleep(Duration::from_secs(5));
     passes(&stranger, mapped, &host)?;
