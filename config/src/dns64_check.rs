@@ -43,7 +43,7 @@ impl Config {
         let given = self.reach(now).link_addresses;
         let is_here = |address: IpAddr| {
             host.addresses.iter().any(|own| own.address == address)
-                || given.iter().any(|own| IpAddr::V6(own.address) == address)
+                || given.iter().any(|own| own.address == address)
         };
         let own = [self.gateway.ipv4_address.map(IpAddr::V4), self.gateway.ipv6_address.map(IpAddr::V6)];
         let mut known = Report::default();

@@ -52,7 +52,11 @@ impl Config {
             IpAddr::V6(address) => Some(*address),
             IpAddr::V4(_) => None,
         });
-        let on_links = reach.link_addresses.iter().map(|it| it.address);
+        let on_links = reach.link_addresses.iter().filter(|it| !it.is_anycast());
+        let on_links = on_links.filter_map(|it| match it.address {
+            IpAddr::V6(address) => Some(address),
+            IpAddr::V4(_) => None,
+        });
         on_device.chain(on_links).chain(self.ipv6_address(now)).collect()
     }
 }

@@ -22,6 +22,8 @@ pub struct Pcp {
     /// Where dnsmasq keeps the leases of inside hosts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease_file: Option<PathBuf>,
+    /// Whether this host has the anycast addresses.
+    pub anycast: bool,
     /// Whether MAP is answered.
     pub map: bool,
     /// Whether PEER is answered.
@@ -70,6 +72,7 @@ impl Pcp {
         let lease_file = section.value("lease_file", report).map(|v| v.path(report));
         let mut boolean = |key| section.value(key, report).and_then(|v| v.boolean(report));
         let (map, peer, nat_pmp) = (boolean("map"), boolean("peer"), boolean("nat_pmp"));
+        let anycast = boolean("anycast");
         let third_party = match section.value("third_party", report) {
             None => Some(Vec::new()),
             Some(v) => v.items().iter().map(|item| item.network(report)).collect(),
@@ -86,6 +89,7 @@ impl Pcp {
         Some(Self {
             interfaces: interfaces?,
             lease_file: lease_file.map_or(Some(None), |path| path.map(Some))?,
+            anycast: anycast?,
             map: map?,
             peer: peer?,
             nat_pmp: nat_pmp?,

@@ -19,6 +19,12 @@ use crate::surroundings::Surroundings;
 /// Shorter IPv4 prefixes that are routed into the device are halves of a default route rather than addresses of hosts.
 const SHORTEST_RANGE: u8 = 8;
 
+/// RFC 7723 §4.1.
+const PCP_ANYCAST4: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 9);
+/// RFC 7723 §4.2.
+const PCP_ANYCAST6: Ipv6Addr = Ipv6Addr::new(0x2001, 1, 0, 0, 0, 0, 0, 1);
+const LOOPBACK: &str = "lo";
+
 /// A destination that is routed into the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TunnelRoute {
@@ -30,15 +36,22 @@ pub struct TunnelRoute {
     pub is_last: bool,
 }
 
-/// An address that this host gets on an interface, and with it a route to its network there.
+/// An address that this host gets on an interface, and with it a route to its network there, if it has one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinkAddress {
     /// The interface.
     pub interface: String,
     /// The address.
-    pub address: Ipv6Addr,
+    pub address: IpAddr,
     /// Length of its network's prefix in bits.
     pub length: u8,
+}
+
+impl LinkAddress {
+    /// Whether it is a whole address without a network: others ask this host there, and it begins nothing with it.
+    pub fn is_anycast(&self) -> bool {
+        self.length == if self.address.is_ipv4() { 32 } else { 128 }
+    }
 }
 
 /// An address for which this host answers ARP requests or neighbour solicitations on an interface.
@@ -90,6 +103,7 @@ impl Config {
         }
         self.teredo_reach(now, &mut reach);
         self.link_reach(now, &mut reach);
+        self.anycast_reach(&mut reach);
         self.siit_reach(&mut reach);
         self.pool_reach(now, &mut reach);
         let lent = self.others.four_over_six.iter().filter_map(FourOverSix::concentrator);
@@ -237,9 +251,26 @@ impl Config {
                 else {
                     continue;
                 };
-                let address = first_of(subnet);
+                let address = first_of(subnet).into();
                 reach.link_addresses.push(LinkAddress { interface: interface.clone(), address, length: 64 });
             }
+        }
+    }
+
+    /// The addresses at which every PCP server may be asked (RFC 7723 §2.2), of the families that have clients. They are the loopback
+    /// interface's, which is always there: no neighbour is asked whether it has them as well.
+    fn anycast_reach(&self, reach: &mut Reach) {
+        if !self.pcp.as_ref().is_some_and(|pcp| pcp.anycast) {
+            return;
+        }
+        let mut add = |address: IpAddr, length| {
+            reach.link_addresses.push(LinkAddress { interface: LOOPBACK.into(), address, length });
+        };
+        if self.nat44.is_some() {
+            add(PCP_ANYCAST4.into(), 32);
+        }
+        if !self.nat64.is_empty() {
+            add(PCP_ANYCAST6.into(), 128);
         }
     }
 

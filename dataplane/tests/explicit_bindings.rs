@@ -4,8 +4,8 @@ use crate::support;
 use crate::support::{Gateway, v4, v6};
 use sixway_dataplane::mechanism::nat44::Nat44Config;
 use sixway_dataplane::nat::{
-    BindingRow, BoundEndpoint, ExplicitBinding, Filtering, Inside, Named, NatProtocol, NotBound,
-    RemoteFilter, Selection, WantedOutside,
+    BindingRow, BoundEndpoint, ExplicitBinding, Filtering, Inside, Named, NatProtocol, NotBound, Outside,
+    RemoteFilter, Selection, StaticBinding, WantedOutside,
 };
 use sixway_dataplane::{DropReason, Verdict};
 use sixway_wire::{Endpoint4, Endpoint6};
@@ -224,6 +224,158 @@ fn a_binding_that_the_operator_ends_is_gone_with_its_filters() {
     // Whoever has its place in the table has no filters.
     let other = port(keep(&mut gateway, &wanted(NatProtocol::Udp, OTHER, 53, 0)));
     assert!(gateway.passes(v4("198.51.100.8", POOL).udp(7, other, b"hello")));
+}
+
+/// RFC 6887 §15: the host has no longer its address, and the next one must not get what strangers send to it.
+#[test]
+fn the_bindings_of_a_host_end_together_with_their_sessions_and_no_others() {
+    let mut gateway = gateway(|_| {});
+    let udp = port(keep(&mut gateway, &wanted(NatProtocol::Udp, HOST, 53, 0)));
+    for remote in 0..100 {
+        gateway.receives(v4(HOST, SERVER).udp(53, 1_000 + remote, b""));
+        gateway.sent();
+        gateway.receives(v4(HOST, SERVER).tcp(2_000 + remote, 443, SYN, b""));
+        gateway.sent();
+    }
+    let gre = |source: &str, destination: &str| {
+        v4(source, destination).protocol(47, &[0, 0, 8, 0, 0x45, 0, 0, 0], None)
+    };
+    for (host, remote) in [(HOST, SERVER), (OTHER, "203.0.113.9")] {
+        gateway.receives(gre(host, remote));
+        gateway.sent();
+    }
+    let other = port(keep(&mut gateway, &wanted(NatProtocol::Udp, OTHER, 53, 0)));
+    let now = gateway.now;
+    let end = |gateway: &mut Gateway| {
+        let address = named(HOST, 0).inside.0.address;
+        let (mut from, mut steps) = (Some(0), 0);
+        while let Some(place) = from {
+            let (translator, counters) = gateway.engine.stateful_at(0).unwrap();
+            from = translator.end_bindings_of(address, place, now, counters);
+            steps += 1;
+            assert!(steps < 100, "it comes to an end");
+        }
+        steps
+    };
+    assert!(end(&mut gateway) > 1, "packets are not kept waiting by 200 sessions");
+    let left: Vec<_> = rows(&mut gateway).iter().map(|row| row.outside.0.port).collect();
+    assert_eq!(left, [other]);
+    refuses(&mut gateway, v4(SERVER, POOL).udp(1_000, udp, b"late"), DropReason::NoBinding);
+    assert!(gateway.passes(v4(SERVER, POOL).udp(1_000, other, b"hello")));
+    assert!(!gateway.passes(gre(SERVER, POOL)) && gateway.passes(gre("203.0.113.9", POOL)));
+    assert!(end(&mut gateway) <= 2, "there is nothing left");
+}
+
+fn keep_pair(gateway: &mut Gateway, binding: &ExplicitBinding) -> Result<BoundEndpoint, NotBound> {
+    let now = gateway.now;
+    let (translator, counters) = gateway.engine.stateful_at(0).unwrap();
+    translator.keep_with_companion(binding, now, counters)
+}
+
+fn exactly(protocol: NatProtocol, host: &str, outside: u16) -> ExplicitBinding {
+    let mut binding = wanted(protocol, host, outside, outside);
+    binding.wanted.exactly = true;
+    binding
+}
+
+/// RFC 6886 §3.3: the companion port is reserved for the same client.
+#[test]
+fn the_companion_of_a_port_is_its_hosts_until_the_binding_ends() {
+    use NatProtocol::{Tcp, Udp};
+    let mut gateway = gateway(|_| {});
+    assert_eq!(port(keep_pair(&mut gateway, &wanted(Tcp, HOST, 80, 8_080))), 8_080);
+    assert_eq!(rows(&mut gateway).len(), 1, "no other mapping was made");
+    assert_eq!(keep(&mut gateway, &exactly(Udp, OTHER, 8_080)), Err(NotBound::OutsideInUse));
+    // Its host gets it by request. When that has ended, also after its time in quarantine, it is kept again.
+    for _ in 0..2 {
+        assert_eq!(port(keep(&mut gateway, &exactly(Udp, HOST, 8_080))), 8_080);
+        assert_eq!(release(&mut gateway, Udp, HOST, 8_080), Some(0));
+        assert_eq!(keep(&mut gateway, &exactly(Udp, OTHER, 8_080)), Err(NotBound::OutsideInUse));
+        gateway.waits(Duration::from_secs(1_000));
+        assert_eq!(keep(&mut gateway, &exactly(Udp, OTHER, 8_080)), Err(NotBound::OutsideInUse));
+    }
+    // A request again keeps it, and so does one that makes the other port a pair as well.
+    keep_pair(&mut gateway, &wanted(Tcp, HOST, 80, 0)).unwrap();
+    keep_pair(&mut gateway, &exactly(Udp, HOST, 8_080)).unwrap();
+    release(&mut gateway, Tcp, HOST, 80);
+    gateway.waits(Duration::from_secs(1_000));
+    assert_eq!(keep(&mut gateway, &exactly(Tcp, OTHER, 8_080)), Err(NotBound::OutsideInUse));
+    // With the last of both, both are free.
+    release(&mut gateway, Udp, HOST, 8_080);
+    gateway.waits(Duration::from_secs(1_000));
+    for protocol in [Tcp, Udp] {
+        assert_eq!(port(keep(&mut gateway, &exactly(protocol, OTHER, 8_080))), 8_080);
+    }
+}
+
+/// Packets of other hosts make bindings as well.
+#[test]
+fn no_packet_of_another_host_takes_the_companion_of_a_port() {
+    let mut gateway = gateway(|nat44| nat44.pool.ports = vec![2_000..=2_063]);
+    let tcp: Vec<_> = (0..20)
+        .map(|number| port(keep_pair(&mut gateway, &wanted(NatProtocol::Tcp, HOST, 80 + number, 0))))
+        .collect();
+    for number in 0..64 {
+        let _ = gateway.passes(v4(OTHER, SERVER).udp(5_000 + number, 53, b""));
+    }
+    let udp: Vec<_> = rows(&mut gateway)
+        .iter()
+        .filter(|row| row.protocol == NatProtocol::Udp)
+        .map(|row| row.outside.0.port)
+        .collect();
+    assert!(udp.len() > 20, "{}", udp.len());
+    assert!(udp.iter().all(|port| !tcp.contains(port)), "{tcp:?} {udp:?}");
+    // And no port is given whose companion is another's by then.
+    for number in 0..20 {
+        match keep_pair(&mut gateway, &wanted(NatProtocol::Tcp, HOST, 200 + number, 0)) {
+            Ok(bound) => assert!(!udp.contains(&bound.outside.0.port), "{bound:?}"),
+            Err(reason) => {
+                assert!(matches!(reason, NotBound::Full | NotBound::SubscriberLimit), "{reason:?}")
+            }
+        }
+    }
+}
+
+#[test]
+fn a_binding_that_exists_keeps_its_port_although_its_companion_is_anothers() {
+    use NatProtocol::{Tcp, Udp};
+    let mut gateway = gateway(|_| {});
+    gateway.receives(v4(HOST, SERVER).tcp(5_000, 443, SYN, b""));
+    gateway.sent();
+    let outside = rows(&mut gateway)[0].outside.0.port;
+    keep(&mut gateway, &exactly(Udp, OTHER, outside)).unwrap();
+    let mut same = wanted(Tcp, HOST, 5_000, 0);
+    assert_eq!(port(keep_pair(&mut gateway, &same)), outside);
+    assert_eq!(port(keep(&mut gateway, &exactly(Udp, OTHER, outside))), outside, "it stays the other's");
+    // A new one has another port, or none if it wants this one.
+    release(&mut gateway, Tcp, HOST, 5_000);
+    same.inside = named(HOST, 5_001).inside;
+    same.wanted.port = outside;
+    assert_ne!(port(keep_pair(&mut gateway, &same)), outside);
+    assert_eq!(keep_pair(&mut gateway, &exactly(Tcp, HOST, outside)), Err(NotBound::OutsideInUse));
+    // When the other host has gone, the next request keeps it.
+    release(&mut gateway, Udp, OTHER, outside);
+    gateway.waits(Duration::from_secs(10_000));
+    let kept = port(keep_pair(&mut gateway, &exactly(Tcp, HOST, outside)));
+    assert_eq!(kept, outside);
+    assert_eq!(keep(&mut gateway, &exactly(Udp, OTHER, outside)), Err(NotBound::OutsideInUse));
+}
+
+/// RFC 6886 §3.4: whoever deletes all mappings learns whether some cannot be deleted.
+#[test]
+fn a_host_with_a_static_binding_is_known_by_its_protocol() {
+    let mut gateway = gateway(|nat44| {
+        let binding = StaticBinding {
+            protocol: NatProtocol::Tcp,
+            softwire: None,
+            inside: Inside(Endpoint4::new(HOST.parse().unwrap(), 22)),
+            outside: Outside(Endpoint4::new(POOL.parse().unwrap(), 22)),
+        };
+        nat44.static_bindings.push(binding);
+    });
+    let (translator, _) = gateway.engine.stateful_at(0).unwrap();
+    let has = |protocol, host| translator.has_static_binding(protocol, named(host, 0).inside.0.address);
+    assert!(has(NatProtocol::Tcp, HOST) && !has(NatProtocol::Udp, HOST) && !has(NatProtocol::Tcp, OTHER));
 }
 
 /// RFC 6888 REQ-4: a client that requests certain ports has no larger share of them than one that takes any.

@@ -72,9 +72,17 @@ impl ControlledNat for Nat {
         Closed::default()
     }
 
+    fn end_host(&mut self, host: IpAddr) {
+        self.0.retain(|(_, internal), _| internal.address != host);
+    }
+
     fn find(&mut self, transport: Transport, internal: Internal) -> Option<Existing> {
         let port = *self.0.get(&(transport, internal))?;
         Some(Existing { external: Endpoint4::new(EXTERNAL, port), kind: ExistingKind::Explicit })
+    }
+
+    fn has_static(&mut self, _: Transport, _: IpAddr) -> bool {
+        false
     }
 
     fn peer(&mut self, _: &WantedPeer) -> Result<(Endpoint4, u32), Refusal> {

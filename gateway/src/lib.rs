@@ -29,6 +29,7 @@ mod port_mappings;
 mod quotas;
 mod regular_file;
 pub mod reload;
+mod reload_pause;
 #[cfg(test)]
 mod sample;
 pub mod show;

@@ -20,6 +20,12 @@ pub(crate) static PCP: Section = Section {
             "The file in which dnsmasq keeps the DHCP leases of inside hosts (`dhcp-leasefile`). When a lease ends, or another host has the address, its mappings end (RFC 6887 §15).",
         ),
         key(
+            "anycast",
+            Kind::Boolean,
+            Absent::Default("true"),
+            "Give this host's loopback interface the addresses at which clients find any PCP server (RFC 7723), while the gateway runs: 192.0.0.9 with a [nat44], 2001:1::1 with a [nat64].",
+        ),
+        key(
             "map",
             Kind::Boolean,
             Absent::Default("true"),

@@ -30,6 +30,8 @@ pub(super) struct NewMapping {
     pub(super) size: u16,
     pub(super) suggested: Suggested,
     pub(super) exactly: bool,
+    /// Whether its companion port is kept (RFC 6886 §3.3).
+    pub(super) companion: bool,
     pub(super) filters: Vec<filter::Filter>,
 }
 
@@ -153,6 +155,7 @@ impl Server {
                 address: Some(external.address),
                 port: external.port,
                 exactly: true,
+                companion: mapping.nonce.is_none(),
                 filters: &mapping.filters,
             };
             match nat.open(&wanted) {
@@ -190,6 +193,7 @@ impl Server {
             size,
             suggested: request.suggested,
             exactly: request.prefer_failure,
+            companion: false,
             filters,
         };
         let (opened, size) = self.open(&new, nat)?;
@@ -260,6 +264,7 @@ impl Server {
                 address: Some(external.address),
                 port: external.port,
                 exactly: true,
+                companion: new.companion,
                 filters: &new.filters,
             };
             if nat.open(&wanted).is_err() {
@@ -291,6 +296,7 @@ impl Server {
             address,
             port,
             exactly: new.exactly,
+            companion: new.companion,
             filters: &new.filters,
         };
         let refused = |refusal: Refusal| match refusal {

@@ -26,6 +26,9 @@ pub struct Wanted<'a> {
     pub port: u16,
     /// Whether no other external endpoint will do.
     pub exactly: bool,
+    /// Whether the external port of the same number of the other transport protocol is to be kept for the host (RFC 6886 §3.3). A new
+    /// mapping gets a port whose companion nobody else has.
+    pub companion: bool,
     /// Remote hosts that may use it; empty: all.
     pub filters: &'a [Filter],
 }
@@ -128,8 +131,14 @@ pub trait ControlledNat {
     /// Gives a mapping up. Sessions keep its binding as they keep any other.
     fn close(&mut self, transport: Transport, internal: Internal) -> Closed;
 
+    /// Ends the sessions of a host, and its bindings that no administrator made: the host has no longer this address.
+    fn end_host(&mut self, host: IpAddr);
+
     /// The binding of an inside endpoint.
     fn find(&mut self, transport: Transport, internal: Internal) -> Option<Existing>;
+
+    /// Whether the administrator made a binding of a host.
+    fn has_static(&mut self, transport: Transport, host: IpAddr) -> bool;
 
     /// Makes an outbound mapping as a packet from inside would, or finds the one that exists. Returns the outside endpoint, and for how many seconds
     /// the mapping is kept.

@@ -102,6 +102,7 @@ impl Server {
             size: 1,
             suggested: Suggested { address: self.settings.external_address, port: suggested },
             exactly: false,
+            companion: true,
             filters: Vec::new(),
         };
         let (opened, size) = self.open(&new, nat)?;
@@ -139,7 +140,8 @@ impl Server {
             for key in own {
                 self.end(key, nat);
             }
-            return if foreign.is_empty() { Ok(()) } else { Err(ResultCode::NotAuthorized) };
+            let is_left = !foreign.is_empty() || nat.has_static(transport, internal.address);
+            return if is_left { Err(ResultCode::NotAuthorized) } else { Ok(()) };
         }
         let known = self.mappings.overlapping(transport, internal, 1);
         self.authorize(&known, None, now).map_err(|failure| failure.result)?;

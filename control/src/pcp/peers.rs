@@ -1,6 +1,7 @@
 //! Outbound mappings that PEER made or manages (RFC 6887 §12.3), with their nonces. The sessions themselves are the NAT's. Bounded by the quota.
 
 use super::mapping::{Internal, Nonce, Transport};
+use core::net::{IpAddr, Ipv4Addr};
 use sixway_dataplane::Instant;
 use sixway_wire::Endpoint4;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,6 +44,23 @@ impl Peers {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&Key, &Peer)> {
         self.by_key.iter()
+    }
+
+    /// Those of a host.
+    pub(super) fn of_host(&self, transport: Transport, host: IpAddr) -> Vec<Key> {
+        let at = |port, remote, remote_port| {
+            (transport, Internal { address: host, port }, Endpoint4::new(remote, remote_port))
+        };
+        let (first, last) = (Ipv4Addr::UNSPECIFIED, Ipv4Addr::BROADCAST);
+        let all = self.by_key.range(at(0, first, 0)..=at(u16::MAX, last, u16::MAX));
+        all.map(|(key, _)| *key).collect()
+    }
+
+    /// Forgets a mapping.
+    pub(super) fn remove(&mut self, key: Key) {
+        if let Some(peer) = self.by_key.remove(&key) {
+            self.by_expiry.remove(&(peer.expires, key));
+        }
     }
 
     /// Remembers a mapping; whether it is new here.

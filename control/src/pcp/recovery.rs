@@ -160,6 +160,7 @@ impl Server {
             size,
             suggested: Suggested { address: Some(external.address), port: external.port },
             exactly: mapping.prefers_failure,
+            companion: mapping.nonce.is_none(),
             filters: mapping.filters.clone(),
         };
         let (opened, size) = self.open(&new, nat)?;

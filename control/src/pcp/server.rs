@@ -228,13 +228,19 @@ impl Server {
         self.mappings.insert(mapping);
     }
 
-    /// Ends all mappings of a host: it has no longer this address.
+    /// Ends all mappings of a host, those by PEER as well, and its sessions: it has no longer this address (§15).
     pub fn forget_host(&mut self, host: IpAddr, nat: &mut dyn ControlledNat) {
         for transport in Transport::ALL {
             for key in self.mappings.of_host(transport, host) {
                 self.end(key, nat);
             }
+            for key in self.peers.of_host(transport, host) {
+                self.peers.remove(key);
+                self.quota.remove(self.settings.subscriber(host), 1);
+                self.changes += 1;
+            }
         }
+        nat.end_host(host);
     }
 
     /// The mapping of an inside endpoint, alone or as one of a set.

@@ -96,6 +96,63 @@ fn the_companion_port_of_another_clients_mapping_is_not_given() {
     assert_eq!(bench.nat_pmp(ALICE, &map(1, 80, 8_080, 7_200)).3, 8_080);
 }
 
+/// §3.3: another client MUST NOT be able to acquire it, by whatever protocol and however it is made; also not after a restart.
+#[test]
+fn the_companion_port_is_kept_for_the_client_as_long_as_the_mapping_is() {
+    let mut bench = Bench::new();
+    bench.nat.ports = 2_000..=2_003;
+    bench.nat.next = 2_000;
+    let port = bench.nat_pmp(ALICE, &map(2, 80, 2_001, 7_200)).3;
+    assert_eq!((port, bench.nat.bindings.len()), (2_001, 1), "and no mapping that was not asked for");
+    let mut restored = Bench::new();
+    restored.nat.ports = 2_000..=2_003;
+    restored.nat.next = 2_000;
+    restored.server.restore(bench.server.kept(bench.now), &mut restored.nat, NOW);
+    for bench in [&mut bench, &mut restored] {
+        let of_bob: Vec<_> =
+            (0..4).map(|number| bench.nat_pmp(BOB, &map(1, 80 + number, 0, 7_200))).collect();
+        let given: Vec<_> = of_bob.iter().filter(|it| it.1 == 0).map(|it| it.3).collect();
+        assert_eq!(given, [2_000, 2_002, 2_003]);
+        assert_eq!(of_bob[3].1, 4, "out of resources");
+        assert_eq!(bench.result(&Ask::map(BOB, UDP, 90)), ResultCode::NoResources);
+        assert_eq!(bench.nat_pmp(ALICE, &map(1, 80, 2_001, 7_200)).3, 2_001);
+        // A new mapping, too, has a port whose companion is not another's.
+        assert_eq!(bench.nat_pmp(ALICE, &map(2, 81, 2_002, 7_200)).1, 4);
+        bench.nat_pmp(ALICE, &map(1, 80, 0, 0));
+        assert_eq!(bench.nat_pmp(BOB, &map(1, 90, 2_001, 7_200)).1, 4, "it is kept for Alice");
+        bench.nat_pmp(ALICE, &map(2, 80, 0, 0));
+        assert_eq!(bench.nat_pmp(BOB, &map(1, 90, 2_001, 7_200)).3, 2_001);
+    }
+}
+
+/// §3.4: in the order of the clause.
+#[test]
+fn a_mapping_that_is_not_renewed_is_deleted() {
+    let mut bench = Bench::new();
+    bench.nat_pmp(ALICE, &map(2, 80, 8_080, 60));
+    bench.pass(59);
+    assert_eq!(bench.nat.bindings.len(), 1);
+    bench.pass(1);
+    assert!(bench.nat.bindings.is_empty());
+    assert_eq!(bench.nat_pmp(BOB, &map(1, 80, 8_080, 60)).3, 8_080, "its companion is free as well");
+}
+
+/// §3.4: as many as possible are deleted, and the result is not zero.
+#[test]
+fn who_deletes_all_mappings_learns_that_a_static_one_is_left() {
+    let mut bench = Bench::new();
+    bench.nat.add(Transport::Tcp, ALICE, 22, 22_000, ExistingKind::Static);
+    bench.nat_pmp(ALICE, &map(2, 80, 0, 7_200));
+    bench.nat_pmp(ALICE, &map(1, 80, 0, 7_200));
+    assert_eq!(bench.nat_pmp(ALICE, &map(2, 0, 0, 0)), (130, 2, 0, 0, 0));
+    assert!(
+        bench.nat.of(Transport::Tcp, ALICE, 80).is_none()
+            && bench.nat.of(Transport::Tcp, ALICE, 22).is_some()
+    );
+    assert_eq!(bench.nat_pmp(ALICE, &map(1, 0, 0, 0)), (129, 0, 0, 0, 0));
+    assert_eq!(bench.nat_pmp(BOB, &map(2, 0, 0, 0)), (130, 0, 0, 0, 0), "others have none");
+}
+
 #[test]
 fn an_opcode_that_is_not_known_is_returned_with_the_whole_request() {
     let mut bench = Bench::new();

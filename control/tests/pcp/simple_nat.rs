@@ -14,6 +14,8 @@ pub struct Binding {
     pub external: u16,
     pub kind: ExistingKind,
     pub filters: Vec<Filter>,
+    /// Whether the companion is kept for the host.
+    pub companion: bool,
     /// Seconds for which sessions keep it.
     pub used_for: u32,
 }
@@ -46,7 +48,8 @@ impl SimpleNat {
     pub fn add(&mut self, transport: Transport, host: &str, port: u16, external: u16, kind: ExistingKind) {
         let internal = Internal { address: host.parse().unwrap(), port };
         let (filters, used_for) = (Vec::new(), if kind == ExistingKind::Dynamic { 200 } else { 0 });
-        self.bindings.push(Binding { transport, internal, external, kind, filters, used_for });
+        let companion = false;
+        self.bindings.push(Binding { transport, internal, external, kind, filters, companion, used_for });
     }
 
     pub fn of(&self, transport: Transport, host: &str, port: u16) -> Option<&Binding> {
@@ -54,8 +57,12 @@ impl SimpleNat {
         self.bindings.iter().find(|it| it.transport == transport && it.internal == internal)
     }
 
-    fn is_taken(&self, transport: Transport, port: u16) -> bool {
-        self.bindings.iter().any(|it| it.transport == transport && it.external == port)
+    /// Whether a host cannot have a port, alone or with its companion.
+    fn is_taken(&self, transport: Transport, port: u16, host: IpAddr, companion: bool) -> bool {
+        self.bindings.iter().filter(|it| it.external == port).any(|it| {
+            let is_others = it.internal.address != host;
+            it.transport == transport || is_others && (it.companion || companion)
+        })
     }
 
     fn choose(&mut self, transport: Transport, wanted: &Wanted<'_>) -> Result<u16, Refusal> {
@@ -63,7 +70,9 @@ impl SimpleNat {
             return Err(Refusal::NoExternal);
         }
         let is_here = wanted.address.is_none_or(|address| address == self.address);
-        if is_here && self.ports.contains(&wanted.port) && !self.is_taken(transport, wanted.port) {
+        let host = wanted.internal.address;
+        let is_taken = |nat: &Self, port| nat.is_taken(transport, port, host, wanted.companion);
+        if is_here && self.ports.contains(&wanted.port) && !is_taken(self, wanted.port) {
             return Ok(wanted.port);
         }
         if wanted.exactly {
@@ -72,7 +81,7 @@ impl SimpleNat {
         for _ in 0..=u16::MAX {
             let port = self.next;
             self.next = if port >= *self.ports.end() { *self.ports.start() } else { port + 1 };
-            if self.ports.contains(&port) && !self.is_taken(transport, port) {
+            if self.ports.contains(&port) && !is_taken(self, port) {
                 return Ok(port);
             }
         }
@@ -111,13 +120,16 @@ impl ControlledNat for SimpleNat {
                 let external = self.choose(transport, wanted)?;
                 let kind = ExistingKind::Explicit;
                 let filters = Vec::new();
-                self.bindings.push(Binding { transport, internal, external, kind, filters, used_for: 0 });
+                let (companion, used_for) = (false, 0);
+                let made = Binding { transport, internal, external, kind, filters, companion, used_for };
+                self.bindings.push(made);
                 self.bindings.len() - 1
             }
         };
         let address = self.address;
         let binding = &mut self.bindings[at];
         binding.filters = filters.to_vec();
+        binding.companion = wanted.companion;
         Ok(Opened {
             external: Endpoint4::new(address, binding.external),
             is_static: binding.kind == ExistingKind::Static,
@@ -131,6 +143,7 @@ impl ControlledNat for SimpleNat {
             return Closed::default();
         };
         let used_for = self.bindings[at].used_for;
+        self.bindings[at].companion = false;
         if used_for == 0 {
             self.bindings.remove(at);
         } else {
@@ -139,9 +152,18 @@ impl ControlledNat for SimpleNat {
         Closed { used_for }
     }
 
+    fn end_host(&mut self, host: IpAddr) {
+        self.bindings.retain(|it| it.internal.address != host || it.kind == ExistingKind::Static);
+    }
+
     fn find(&mut self, transport: Transport, internal: Internal) -> Option<Existing> {
         let found = self.bindings.iter().find(|it| it.transport == transport && it.internal == internal)?;
         Some(Existing { external: Endpoint4::new(self.address, found.external), kind: found.kind })
+    }
+
+    fn has_static(&mut self, transport: Transport, host: IpAddr) -> bool {
+        let mut of_host = self.bindings.iter().filter(|it| it.internal.address == host);
+        of_host.any(|it| it.transport == transport && it.kind == ExistingKind::Static)
     }
 
     fn peer(&mut self, wanted: &WantedPeer) -> Result<(Endpoint4, u32), Refusal> {
@@ -153,10 +175,11 @@ impl ControlledNat for SimpleNat {
             return Ok((found.external, 300));
         }
         let exactly = port != 0;
-        let external =
-            self.choose(transport, &Wanted { transport, internal, address, port, exactly, filters: &[] })?;
-        let (kind, filters) = (ExistingKind::Dynamic, Vec::new());
-        self.bindings.push(Binding { transport, internal, external, kind, filters, used_for: 240 });
+        let companion = false;
+        let wanted = Wanted { transport, internal, address, port, exactly, companion, filters: &[] };
+        let external = self.choose(transport, &wanted)?;
+        let (kind, filters, used_for) = (ExistingKind::Dynamic, Vec::new(), 240);
+        self.bindings.push(Binding { transport, internal, external, kind, filters, companion, used_for });
         Ok((Endpoint4::new(self.address, external), 240))
     }
 

@@ -173,6 +173,30 @@ fn the_mappings_of_an_address_that_is_given_back_end() {
     assert_eq!(bench.server.sizes(), (1, 1, 0));
 }
 
+/// The same of what PEER made, with its nonces: the next host that has the address can ask for its own.
+#[test]
+fn the_outbound_mappings_and_sessions_of_an_address_that_is_given_back_end() {
+    let mut bench = Bench::new();
+    let ask = Ask::peer(ALICE, UDP, 4_000, ("198.51.100.1", 53));
+    let other = Ask::peer(BOB, UDP, 4_000, ("198.51.100.1", 53));
+    bench.nat.add(Transport::Tcp, ALICE, 22, 22_000, ExistingKind::Static);
+    bench.nat.add(Transport::Tcp, ALICE, 5_000, 31_000, ExistingKind::Dynamic);
+    for ask in [&ask, &Ask::peer(ALICE, TCP, 1, ("203.0.113.9", 443)), &other] {
+        assert_eq!(bench.result(ask), ResultCode::Success);
+    }
+    assert_eq!(bench.result(&ask.clone().nonce(99)), ResultCode::NotAuthorized);
+    let changes = bench.server.changes();
+    bench.server.forget_host(ALICE.parse().unwrap(), &mut bench.nat);
+    assert_eq!(bench.server.sizes(), (0, 1, 1));
+    assert!(bench.server.changes() > changes, "the next server does not know of them");
+    let left: Vec<_> =
+        bench.nat.bindings.iter().map(|it| (it.internal.address.to_string(), it.kind)).collect();
+    let expected = [(ALICE.to_owned(), ExistingKind::Static), (BOB.to_owned(), ExistingKind::Dynamic)];
+    assert_eq!(left, expected);
+    assert_eq!(bench.result(&ask.nonce(99)), ResultCode::Success, "it is the next host's");
+    assert_eq!(bench.result(&other.nonce(99)), ResultCode::NotAuthorized);
+}
+
 /// §17.2: the NAT's workers, which forward packets, are asked for each port of a set. Sets are no way around the rate.
 #[test]
 fn a_set_takes_as_much_of_the_rate_as_so_many_requests() {

@@ -9,6 +9,7 @@
 
 use super::binding_kind::BindingKind;
 use super::binding_marks::BindingMarks;
+use super::companions::Companions;
 use super::config::Config;
 use super::deterministic::Deterministic;
 use super::draining::DrainingRow;
@@ -118,6 +119,8 @@ pub(crate) struct BindingTable<I: InsideKey> {
     ledger: Option<Box<dyn PortLedger>>,
     /// The port blocks of subscribers, where they have such.
     pub(super) blocks: Option<Box<PortBlocks>>,
+    /// Ports that are kept for hosts with the same port of the other protocol.
+    pub(super) companions: Companions,
     /// Which block each subscriber has.
     pub(super) deterministic: Option<Arc<Deterministic>>,
     /// Blocks that were given or returned and are not in the log yet.
@@ -148,6 +151,7 @@ impl<I: InsideKey> BindingTable<I> {
             quarantined_for: if is_quarantined { config.timeouts.quarantine_seconds() } else { 0 },
             ledger: None,
             blocks: None,
+            companions: Companions::default(),
             deterministic: None,
             block_news: Vec::new(),
         };
@@ -518,6 +522,7 @@ impl<I: InsideKey> BindingTable<I> {
         if owner != FormerOwner::UNKNOWN {
             self.left_block(slot, protocol, outside.0.port);
         }
+        self.keep_if_companion((protocol, outside));
     }
 
     /// Creates a static binding.
@@ -619,8 +624,10 @@ impl<I: InsideKey> BindingTable<I> {
         // Its softwire may end with it.
         let site = self.site(self.bindings[slot].inside.0.host());
         let binding = self.take_out(slot);
+        let (protocol, outside) = (binding.protocol(), binding.outside);
+        self.release_companion(protocol, outside);
         // Sessions do not tell a host that asked for a port from the next one that does (RFC 6887 §15).
-        let is_tracked = binding.protocol() == NatProtocol::Tcp && !binding.marks.was_explicit();
+        let is_tracked = protocol == NatProtocol::Tcp && !binding.marks.was_explicit();
         let is_exempt = binding.kind() != BindingKind::Dynamic || is_tracked;
         if is_exempt || self.quarantined_for == 0 {
             return self.free(&binding);
@@ -633,12 +640,7 @@ impl<I: InsideKey> BindingTable<I> {
         }
         let owner = FormerOwner::hashed(self.subscribers.tag_of(site));
         let until = second.saturating_add(self.quarantined_for);
-        if !self.quarantine.insert(
-            (binding.protocol(), binding.outside),
-            binding.marks.pool_slot(),
-            owner,
-            until,
-        ) {
+        if !self.quarantine.insert((protocol, outside), binding.marks.pool_slot(), owner, until) {
             self.free(&binding);
         }
     }
@@ -650,6 +652,7 @@ impl<I: InsideKey> BindingTable<I> {
             self.is_free_again(binding.protocol(), binding.outside);
             self.left_block(binding.marks.pool_slot(), binding.protocol(), binding.outside.0.port);
         }
+        self.keep_if_companion((binding.protocol(), binding.outside));
     }
 
     /// Takes a binding out of the table. Its port stays taken.

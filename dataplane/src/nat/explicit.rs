@@ -40,7 +40,13 @@ impl<I: InsideKey> BindingTable<I> {
             let left = Left { ports, bindings: self.bindings.most() - self.bindings.len() };
             self.subscribers.may_bind(subscriber, protocol, left, clock)?;
         }
-        self.rebind(protocol, inside, outside).map_err(|reason| match reason {
+        self.leave_quarantine(protocol, outside);
+        self.give_kept(inside.0.host(), (protocol, outside));
+        let bound = self.rebind(protocol, inside, outside);
+        if bound.is_err() {
+            self.keep_if_companion((protocol, outside));
+        }
+        bound.map_err(|reason| match reason {
             NotAdopted::SubscriberLimit => DropReason::SubscriberLimit,
             NotAdopted::TableFull => DropReason::BindingTableFull,
             NotAdopted::NoTranslator
@@ -106,6 +112,8 @@ impl<I: InsideKey> StateTables<I> {
     /// Only sessions keep a binding from now on. Without sessions it ends.
     pub(super) fn release_explicit(&mut self, slot: u32, clock: Clock, counters: &mut Counters) {
         self.filters.forget(slot);
+        let (protocol, outside) = self.bindings.key_of(slot);
+        self.bindings.release_companion(protocol, outside);
         let binding = self.bindings.get_mut(slot);
         if binding.set_explicit(false) {
             binding.keeping -= 1;

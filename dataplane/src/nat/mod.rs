@@ -8,6 +8,8 @@ mod binding;
 mod binding_kind;
 mod binding_marks;
 mod block_policy;
+mod companion_ports;
+mod companions;
 mod config;
 mod deterministic;
 mod draining;

@@ -196,6 +196,12 @@ impl<H: InsideHost> Ownership<H> {
         self.outside.contains_key(&(protocol, outside))
     }
 
+    /// The outside endpoints of a protocol's static bindings.
+    pub(super) fn statics(&self, protocol: NatProtocol) -> impl Iterator<Item = Outside<Endpoint4>> {
+        let all = self.outside.keys().filter(move |(other, _)| *other == protocol);
+        all.map(|(_, outside)| *outside)
+    }
+
     /// Removes a static binding: its port belongs to its block's worker again.
     pub(super) fn remove_static(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>) {
         self.outside.remove(&(protocol, outside));

@@ -107,11 +107,35 @@ pub trait Stateful {
         counters: &mut Counters,
     ) -> Result<BoundEndpoint, NotBound>;
 
+    /// See [`crate::nat::Engine::keep_with_companion`].
+    ///
+    /// # Errors
+    /// Why there is no such binding.
+    fn keep_with_companion(
+        &mut self,
+        binding: &ExplicitBinding,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Result<BoundEndpoint, NotBound>;
+
+    /// Whether the administrator made a binding of a host.
+    fn has_static_binding(&self, protocol: NatProtocol, host: Ipv6Addr) -> bool;
+
     /// See [`crate::nat::Engine::release_explicit`].
     fn release_explicit(
         &mut self,
         protocol: NatProtocol,
         named: Named,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Option<u32>;
+
+    /// Ends a part of the dynamic bindings of a host, of their sessions and of its sessions of protocols without ports, from a place on. Where
+    /// to go on; `None`: it has none any more here.
+    fn end_bindings_of(
+        &mut self,
+        host: Ipv6Addr,
+        from: u32,
         now: Instant,
         counters: &mut Counters,
     ) -> Option<u32>;
@@ -155,6 +179,9 @@ pub trait Stateful {
 
     /// Gives this block to another worker, if no port of it is taken; returns the message for all workers.
     fn give_spare(&mut self, port: u16, to: WorkerId) -> Option<BlockMove>;
+
+    /// The same for a port that a host has asked for: this worker keeps half of an even share.
+    fn give_wanted(&mut self, port: u16, to: WorkerId) -> Option<BlockMove>;
 
     /// Whether the block of this port is this worker's and has no port taken.
     fn is_spare(&self, port: u16) -> bool;

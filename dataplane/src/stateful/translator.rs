@@ -86,6 +86,25 @@ impl<I: InsideKey, P: AddressPolicy<I>> Translator<I, P> {
         if self.nat.is_worker(owner) { Ok(()) } else { Err(nat::NotBound::OtherWorker) }
     }
 
+    /// An explicit binding of one of this worker's hosts.
+    pub(super) fn wanted(
+        &mut self,
+        binding: &nat::ExplicitBinding,
+    ) -> Result<nat::ExplicitBinding<I>, nat::NotBound> {
+        let named = nat::Named { softwire: binding.softwire, inside: binding.inside };
+        self.is_own_host(named)?;
+        let inside = I::of_named(named, self.nat.names_mut()).ok_or(nat::NotBound::Full)?;
+        // It is the host's by request from now on, and not a data connection's that is waited for.
+        self.assistance.expected.forget(nat::Inside(inside));
+        Ok(nat::ExplicitBinding {
+            protocol: binding.protocol,
+            softwire: None,
+            inside: nat::Inside(inside),
+            wanted: binding.wanted,
+            filters: binding.filters.clone(),
+        })
+    }
+
     /// Reads the control connections of FTP from now on.
     pub(crate) fn assist_ftp(&mut self) {
         self.assistance = Assistance::new(true);

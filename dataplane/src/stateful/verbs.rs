@@ -21,6 +21,9 @@ use sixway_wire::{Endpoint4, Prefix4, Prefix6};
 /// Places of open addresses are below this, those of sessions of protocols without ports from here on.
 const PORTLESS: u32 = 1 << 31;
 
+/// Slots that are looked at for the bindings of a host between two batches, and sessions of it that are ended.
+const ENDED_AT_ONCE: (u32, u32) = (4_096, 64);
+
 impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
     fn identity(&self) -> Identity {
         self.rules.identity()
@@ -166,21 +169,27 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
         now: Instant,
         counters: &mut Counters,
     ) -> Result<BoundEndpoint, NotBound> {
-        let named = Named { softwire: binding.softwire, inside: binding.inside };
-        self.is_own_host(named)?;
-        let inside = I::of_named(named, self.nat.names_mut()).ok_or(NotBound::Full)?;
-        let wanted = ExplicitBinding {
-            protocol: binding.protocol,
-            softwire: None,
-            inside: Inside(inside),
-            wanted: binding.wanted,
-            filters: binding.filters.clone(),
-        };
-        // It is the host's by request from now on, and not a data connection's that is waited for.
-        self.assistance.expected.forget(Inside(inside));
+        let wanted = self.wanted(binding)?;
         let bound = self.nat.keep_explicit(&wanted, now, counters);
-        inside.forget_unused(self.nat.names_mut());
+        wanted.inside.0.forget_unused(self.nat.names_mut());
         bound
+    }
+
+    fn keep_with_companion(
+        &mut self,
+        binding: &ExplicitBinding,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Result<BoundEndpoint, NotBound> {
+        let wanted = self.wanted(binding)?;
+        let bound = self.nat.keep_with_companion(&wanted, now, counters);
+        wanted.inside.0.forget_unused(self.nat.names_mut());
+        bound
+    }
+
+    fn has_static_binding(&self, protocol: NatProtocol, address: Ipv6Addr) -> bool {
+        // Most hosts have none, and nothing is looked through for them.
+        host::<I>(address).is_some_and(|host| self.has_static(host) && self.nat.has_static(protocol, host))
     }
 
     fn release_explicit(
@@ -192,6 +201,27 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
     ) -> Option<u32> {
         let inside = I::find_named(named, self.nat.names())?;
         self.nat.release_explicit(protocol, Inside(inside), now, counters)
+    }
+
+    fn end_bindings_of(
+        &mut self,
+        address: Ipv6Addr,
+        from: u32,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Option<u32> {
+        let Some(slot) = from.checked_sub(PORTLESS) else {
+            let host = host::<I>(address)?;
+            let next = self.nat.end_bindings_of(host, from, ENDED_AT_ONCE, now, counters);
+            let (portless, _) = self.without_ports.occupancy();
+            return next.or_else(|| (portless > 0).then_some(PORTLESS));
+        };
+        let (mut rows, (slots, _)) = (Vec::new(), ENDED_AT_ONCE);
+        let next = self.without_ports.sessions(slot, slots, now, &mut rows);
+        for row in rows.iter().filter(|row| row.inside.to_ipv6_mapped() == address) {
+            self.without_ports.end(row.protocol, row.inside, row.remote, counters);
+        }
+        next.map(|slot| slot.saturating_add(PORTLESS))
     }
 
     fn bound_endpoint(&self, protocol: NatProtocol, named: Named) -> Option<BoundEndpoint> {
@@ -263,6 +293,10 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
 
     fn give_spare(&mut self, port: u16, to: WorkerId) -> Option<BlockMove> {
         self.nat.give_spare(port, to)
+    }
+
+    fn give_wanted(&mut self, port: u16, to: WorkerId) -> Option<BlockMove> {
+        self.nat.give_wanted(port, to)
     }
 
     fn is_spare(&self, port: u16) -> bool {

@@ -375,7 +375,7 @@ impl Task {
     fn follow_leases(&mut self) {
         let ended = self.leases.as_mut().map(|leases| leases.look(seconds()));
         for host in ended.unwrap_or_default() {
-            tracing::debug!("pcp: the lease of {host} has ended, and with it its mappings");
+            tracing::debug!("pcp: {host} has lost its lease, and with it its mappings and sessions");
             self.server.forget_host(host.into(), &mut self.nat);
         }
     }
@@ -550,7 +550,9 @@ mod tests {
                 // The NAT has made it, and the server has not noted it yet.
                 let (transport, internal) = (Transport::Tcp, at(81));
                 let (address, port, exactly, filters) = (None, 0, false, &[][..]);
-                task.nat.open(&Wanted { transport, internal, address, port, exactly, filters }).unwrap();
+                let companion = false;
+                let wanted = Wanted { transport, internal, address, port, exactly, companion, filters };
+                task.nat.open(&wanted).unwrap();
                 panic!("of a test");
             }
             Ok(())

@@ -5,11 +5,12 @@
 //!     1764200000 52:54:00:12:34:56 192.168.1.77 printer 01:52:54:00:12:34:56        end, hardware address, address, name, client identifier
 //! ```
 //!
-//! dnsmasq writes the file in place, so that a lease may be missing for a moment: it counts as ended at the second look without it.
-//! What is known is kept, for leases that end or move while the gateway does not run.
+//! An address is lost when another hardware address has it, or when the time of its lease is over. A lease that is no longer in the file is
+//! not over: every host of the LAN can send a DHCPRELEASE in a neighbour's name, or ask for a shorter lease in it (RFC 2131 §7). So the
+//! latest end that was ever told to a hardware address counts. What is known is kept, for leases that end or move while the gateway does not run.
 
 use crate::regular_file;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::net::Ipv4Addr;
@@ -18,10 +19,11 @@ use std::path::{Path, PathBuf};
 
 /// Octets of the file that are read at most.
 const LONGEST: u64 = 16 << 20;
-/// Leases that are followed at most: those of the lowest addresses.
+/// Leases that are followed at most: those in the file before others, and those of the lowest addresses. The mappings of the rest end
+/// when nobody renews them.
 const MOST: usize = 65_536;
-/// Looks at which a lease is missing before it has ended.
-const ABSENCES: u8 = 2;
+/// Hosts that a look returns, at most: what each of them has is looked for in the translators' tables, and requests wait meanwhile.
+const MOST_TOLD: usize = 64;
 
 /// A lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,73 +33,60 @@ struct Row {
     until: u64,
 }
 
-/// A lease that was seen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Known {
-    row: Row,
-    /// How often it was missing since it was last seen; `None`: it was not seen by this process, and the file may be a new one.
-    missing: Option<u8>,
-}
-
 /// The leases, as far as they are known.
 #[derive(Debug)]
 pub(super) struct InsideLeases {
     path: PathBuf,
     kept: PathBuf,
-    known: BTreeMap<Ipv4Addr, Known>,
+    known: BTreeMap<Ipv4Addr, Row>,
+    /// Whose lease is over, and that was not told yet.
+    lost: BTreeSet<Ipv4Addr>,
 }
 
 impl InsideLeases {
     /// Those in this file of dnsmasq, and what was known at the last look, which is kept in another file.
     pub(super) fn new(path: PathBuf, kept: PathBuf) -> Self {
-        let rows = read(&kept).unwrap_or_default();
-        let known = rows.into_iter().map(|(address, row)| (address, Known { row, missing: None })).collect();
-        Self { path, kept, known }
+        let known = read(&kept).unwrap_or_default();
+        Self { path, kept, known, lost: BTreeSet::new() }
     }
 
-    /// Looks at the file, at this time in seconds since 1970. Whose lease has ended, or is another host's.
+    /// Looks at the file, at this time in seconds since 1970. Whose lease is over, or has become another host's: some of them, the rest at the
+    /// next looks.
     pub(super) fn look(&mut self, now: u64) -> Vec<Ipv4Addr> {
-        let told = read(&self.path);
-        let before = self.rows();
-        let ended = self.compare(told, now);
-        if self.rows() != before {
+        let before = self.known.clone();
+        let lost = self.compare(read(&self.path).unwrap_or_default(), now);
+        self.lost.extend(lost);
+        if self.known != before {
             // Without it, leases that move until the next start are not noticed.
-            if let Err(error) = write(&self.kept, &self.rows()) {
+            if let Err(error) = write(&self.kept, &self.known) {
                 tracing::debug!("pcp: {}: {error}", self.kept.display());
             }
         }
-        ended
+        (0..MOST_TOLD).map_while(|_| self.lost.pop_first()).collect()
     }
 
-    fn rows(&self) -> BTreeMap<Ipv4Addr, Row> {
-        self.known.iter().map(|(address, known)| (*address, known.row.clone())).collect()
-    }
-
-    /// `None`: there is no file.
-    fn compare(&mut self, told: Option<BTreeMap<Ipv4Addr, Row>>, now: u64) -> Vec<Ipv4Addr> {
-        let is_told = told.is_some();
-        let mut told = told.unwrap_or_default();
+    fn compare(&mut self, mut told: BTreeMap<Ipv4Addr, Row>, now: u64) -> Vec<Ipv4Addr> {
         told.retain(|_, row| row.until > now);
-        let mut ended = Vec::new();
-        self.known.retain(|address, known| match told.get(address) {
-            Some(row) if row.hardware == known.row.hardware => true,
-            Some(_) => {
-                ended.push(*address);
-                false
-            }
-            None => {
-                known.missing =
-                    known.missing.map(|times| if is_told { times.saturating_add(1) } else { times });
-                let stays = known.row.until > now && known.missing.is_none_or(|times| times < ABSENCES);
-                if !stays {
-                    ended.push(*address);
+        let (mut lost, mut room) = (Vec::new(), MOST.saturating_sub(told.len()));
+        self.known.retain(|address, known| {
+            let is_lost = match told.get_mut(address) {
+                Some(row) if row.hardware == known.hardware => {
+                    row.until = row.until.max(known.until);
+                    return false;
                 }
-                stays
+                Some(_) => true,
+                None => known.until <= now,
+            };
+            if is_lost {
+                lost.push(*address);
+                return false;
             }
+            let stays = room > 0;
+            room = room.saturating_sub(1);
+            stays
         });
-        let seen = told.into_iter().map(|(address, row)| (address, Known { row, missing: Some(0) }));
-        self.known.extend(seen);
-        ended
+        self.known.extend(told);
+        lost
     }
 }
 
@@ -148,7 +137,7 @@ mod tests {
     const ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 77);
 
     fn none() -> InsideLeases {
-        InsideLeases { path: PathBuf::new(), kept: PathBuf::new(), known: BTreeMap::new() }
+        InsideLeases::new(PathBuf::new(), PathBuf::new())
     }
 
     #[test]
@@ -170,33 +159,40 @@ mod tests {
     #[test]
     fn an_address_that_another_host_has_is_told_immediately() {
         let mut leases = none();
-        assert_eq!(leases.compare(Some(rows(HOST)), NOW), NOBODY);
-        assert_eq!(leases.compare(Some(rows(HOST)), NOW + 1), NOBODY);
-        assert_eq!(leases.compare(Some(rows(OTHER)), NOW + 2), [ADDRESS]);
-        assert_eq!(leases.compare(Some(rows(OTHER)), NOW + 3), NOBODY);
+        assert_eq!(leases.compare(rows(HOST), NOW), NOBODY);
+        assert_eq!(leases.compare(rows(HOST), NOW + 1), NOBODY);
+        assert_eq!(leases.compare(rows(OTHER), NOW + 2), [ADDRESS]);
+        assert_eq!(leases.compare(rows(OTHER), NOW + 3), NOBODY);
     }
 
+    /// Any host of the LAN can send a DHCPRELEASE in this one's name.
     #[test]
-    fn a_lease_that_is_released_or_over_has_ended() {
+    fn a_lease_that_is_released_ends_with_its_time_or_when_another_host_has_the_address() {
         let mut leases = none();
-        leases.compare(Some(rows(HOST)), NOW);
-        assert_eq!(leases.compare(Some(rows("")), NOW + 1), NOBODY, "dnsmasq is writing it");
-        assert_eq!(leases.compare(Some(rows(HOST)), NOW + 2), NOBODY);
-        assert_eq!(leases.compare(Some(rows("")), NOW + 3), NOBODY);
-        assert_eq!(leases.compare(Some(rows("")), NOW + 4), [ADDRESS]);
-        assert_eq!(leases.compare(Some(rows("")), NOW + 5), NOBODY);
-        leases.compare(Some(rows(HOST)), NOW + 6);
-        assert_eq!(leases.compare(Some(rows(HOST)), NOW + 3_600), [ADDRESS]);
-    }
-
-    #[test]
-    fn without_a_file_a_lease_lasts_until_its_end() {
-        let mut leases = none();
-        leases.compare(Some(rows(HOST)), NOW);
+        leases.compare(rows(HOST), NOW);
         for second in 1..10 {
-            assert_eq!(leases.compare(None, NOW + second), NOBODY);
+            assert_eq!(leases.compare(rows(""), NOW + second), NOBODY);
         }
-        assert_eq!(leases.compare(None, NOW + 3_600), [ADDRESS]);
+        assert_eq!(leases.compare(rows(OTHER), NOW + 10), [ADDRESS], "it is another host's");
+        leases.compare(rows(""), NOW + 11);
+        assert_eq!(leases.compare(rows(""), NOW + 3_599), NOBODY);
+        assert_eq!(leases.compare(rows(""), NOW + 3_600), [ADDRESS], "it is over");
+        assert_eq!(leases.compare(rows(""), NOW + 3_601), NOBODY);
+    }
+
+    /// The same host can be asked for in its name, for two minutes.
+    #[test]
+    fn a_lease_that_becomes_shorter_ends_when_it_would_have_ended() {
+        let mut leases = none();
+        leases.compare(rows(HOST), NOW);
+        leases.compare(rows(&HOST.replace("1764203600", "1764200120")), NOW + 1);
+        assert_eq!(leases.compare(rows(""), NOW + 200), NOBODY);
+        assert_eq!(leases.compare(rows(""), NOW + 3_600), [ADDRESS]);
+        // A renewal makes it longer.
+        leases.compare(rows(HOST), NOW);
+        leases.compare(rows(&HOST.replace("1764203600", "1764207200")), NOW + 1_800);
+        assert_eq!(leases.compare(rows(""), NOW + 7_199), NOBODY);
+        assert_eq!(leases.compare(rows(""), NOW + 7_200), [ADDRESS]);
     }
 
     #[test]
@@ -217,6 +213,10 @@ mod tests {
         fs::write(&path, OTHER).unwrap();
         assert_eq!(again().look(NOW + 6), [ADDRESS]);
         assert_eq!(again().look(NOW + 7), NOBODY);
+        // Without the file, a lease lasts until its end.
+        fs::remove_file(&path).unwrap();
+        assert_eq!(again().look(NOW + 3_599), NOBODY);
+        assert_eq!(again().look(NOW + 3_600), [ADDRESS]);
         fs::remove_dir_all(folder).unwrap();
     }
 
@@ -225,5 +225,14 @@ mod tests {
         let line = |number: u32| format!("0 aa {}\n", Ipv4Addr::from_bits(0x0a00_0000 + number));
         let text: String = (0..MOST as u32 + 10).map(line).collect();
         assert_eq!(rows(&text).len(), MOST);
+        let mut leases = none();
+        leases.compare(rows(HOST), NOW);
+        assert_eq!(leases.compare(rows(&text), NOW + 1), NOBODY);
+        assert_eq!(leases.compare(rows(&line(MOST as u32 + 20)), NOW + 2), NOBODY);
+        assert!(leases.known.len() <= MOST, "{}", leases.known.len());
+        // All of them are over, and told in parts.
+        leases.lost = leases.compare(rows(""), u64::MAX).into_iter().collect();
+        let (all, told) = (leases.lost.len(), leases.look(u64::MAX).len());
+        assert_eq!((told, leases.lost.len()), (MOST_TOLD, all - MOST_TOLD));
     }
 }

@@ -6,11 +6,11 @@ use sixway_control::pcp::{
     Closed, ControlledNat, Existing, ExistingKind, Filter, Internal, Opened, Refusal, Transport, Wanted,
     WantedPeer,
 };
-use sixway_dataplane::Instant;
 use sixway_dataplane::engine::Engine;
 use sixway_dataplane::nat::{
     BoundEndpoint, ExplicitBinding, Inside, Named, NatProtocol, NotBound, RemoteFilter, WantedOutside,
 };
+use sixway_dataplane::{Instant, WorkerId};
 use sixway_wire::{Endpoint4, Endpoint6, Prefix4, Prefix6};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -49,6 +49,32 @@ impl Workers<'_> {
                 answered.blocking_recv().ok()
             }
             Self::Waiting(engines, now) => Some(engines.get_mut(worker)?.explicit(translator, request, *now)),
+        }
+    }
+}
+
+impl Workers<'_> {
+    /// Moves the block of a port to this worker, if the other one can spare it. Before the workers run it is a port that was given before.
+    fn move_block(&mut self, translator: u16, port: u16, [to, from]: [WorkerId; 2]) {
+        match self {
+            Self::Running(posts) => {
+                let (answer, answered) = oneshot::channel();
+                let command = Command::GiveWanted(translator, to, port, answer);
+                if posts.get(usize::from(from.0)).is_some_and(|post| post.send(command).is_ok()) {
+                    // Without the block the host gets another port.
+                    let _ = answered.blocking_recv();
+                }
+            }
+            Self::Waiting(engines, _) => {
+                let giver = engines.get_mut(usize::from(from.0));
+                let nat = giver.and_then(|engine| engine.stateful().nth(translator.into()));
+                let Some(moved) = nat.and_then(|nat| nat.give_spare(port, to)) else { return };
+                for engine in engines.iter_mut() {
+                    if let Some(nat) = engine.stateful().nth(translator.into()) {
+                        nat.block_moved(moved);
+                    }
+                }
+            }
         }
     }
 }
@@ -107,6 +133,25 @@ impl<'e> WorkersNat<'e> {
         }
     }
 
+    /// Lets the host's worker have the port that is wanted, if the block of it is another worker's.
+    fn bring(&mut self, wanted: &Wanted<'_>) {
+        let Internal { address: host, .. } = wanted.internal;
+        let Some(translator) = self.translator(host).filter(|_| self.workers.count() > 1) else { return };
+        if wanted.port == 0 {
+            return;
+        }
+        let mapped = named(wanted.internal).inside.0.address;
+        let request = ExplicitRequest::Workers(mapped, wanted.port);
+        let Some(ExplicitAnswer::Workers(Some(workers))) = self.workers.ask(0, translator, &request) else {
+            return;
+        };
+        let [to, from] = workers;
+        // A binding that exists keeps its port.
+        if to != from && self.find(wanted.transport, wanted.internal).is_none() {
+            self.workers.move_block(translator, wanted.port, workers);
+        }
+    }
+
     /// The answer of the host's worker: the others say that it is not theirs.
     fn ask_owner(&mut self, host: IpAddr, request: &ExplicitRequest) -> Result<ExplicitAnswer, Refusal> {
         let translator = self.translator(host).ok_or(Refusal::NotServed)?;
@@ -114,6 +159,7 @@ impl<'e> WorkersNat<'e> {
             match self.workers.ask(worker, translator, request) {
                 Some(ExplicitAnswer::NotBound(NotBound::OtherWorker) | ExplicitAnswer::Found(None)) => {}
                 Some(ExplicitAnswer::Released(None) | ExplicitAnswer::Address(None)) => {}
+                Some(ExplicitAnswer::HasStatic(false)) => {}
                 Some(ExplicitAnswer::NotBound(reason)) => return Err(refusal(reason)),
                 Some(answer) => return Ok(answer),
                 None => return Err(Refusal::Full),
@@ -129,15 +175,20 @@ impl ControlledNat for WorkersNat<'_> {
     }
 
     fn open(&mut self, wanted: &Wanted<'_>) -> Result<Opened, Refusal> {
+        self.bring(wanted);
         let filter = |filter: &Filter| RemoteFilter { remote: filter.remote, port: filter.port };
         let Named { softwire, inside } = named(wanted.internal);
-        let request = ExplicitRequest::Keep(ExplicitBinding {
+        let binding = ExplicitBinding {
             protocol: protocol(wanted.transport),
             softwire,
             inside,
             wanted: WantedOutside { address: wanted.address, port: wanted.port, exactly: wanted.exactly },
             filters: wanted.filters.iter().map(filter).collect(),
-        });
+        };
+        let request = match wanted.companion {
+            true => ExplicitRequest::KeepPair(binding),
+            false => ExplicitRequest::Keep(binding),
+        };
         match self.ask_owner(wanted.internal.address, &request)? {
             ExplicitAnswer::Bound(BoundEndpoint { outside, is_static, used_for, .. }) => {
                 if !is_static {
@@ -163,6 +214,25 @@ impl ControlledNat for WorkersNat<'_> {
         Closed::default()
     }
 
+    fn end_host(&mut self, host: IpAddr) {
+        let Some(translator) = self.translator(host) else { return };
+        let address = named(Internal { address: host, port: 0 }).inside.0.address;
+        for worker in 0..self.workers.count() {
+            let (mut from, mut refusals) = (Some(0), 0);
+            while let Some(place) = from {
+                match self.workers.ask(worker, translator, &ExplicitRequest::End(address, place)) {
+                    Some(ExplicitAnswer::Ended(next)) => from = next,
+                    // It is busy, and its host's sessions would be the next host's.
+                    None if refusals < RELEASES => {
+                        refusals += 1;
+                        std::thread::sleep(PAUSE);
+                    }
+                    Some(_) | None => break,
+                }
+            }
+        }
+    }
+
     fn find(&mut self, transport: Transport, internal: Internal) -> Option<Existing> {
         let request = ExplicitRequest::Find(protocol(transport), named(internal));
         let Ok(ExplicitAnswer::Found(Some(bound))) = self.ask_owner(internal.address, &request) else {
@@ -174,6 +244,12 @@ impl ControlledNat for WorkersNat<'_> {
             (false, false) => ExistingKind::Dynamic,
         };
         Some(Existing { external: bound.outside.0, kind })
+    }
+
+    fn has_static(&mut self, transport: Transport, host: IpAddr) -> bool {
+        let address = named(Internal { address: host, port: 0 }).inside.0.address;
+        let request = ExplicitRequest::HasStatic(protocol(transport), address);
+        matches!(self.ask_owner(host, &request), Ok(ExplicitAnswer::HasStatic(true)))
     }
 
     fn peer(&mut self, wanted: &WantedPeer) -> Result<(Endpoint4, u32), Refusal> {
@@ -232,6 +308,7 @@ const fn is_global(address: Ipv6Addr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::daemon::engines;
     use std::io;
     use std::path::Path;
 
@@ -256,6 +333,67 @@ pool = "b4s"
 [pcp]
 interfaces = ["eth1"]
 "#;
+
+    /// RFC 6887 §15: whoever has the address next gets none of it. Each host has its own worker.
+    #[test]
+    fn what_a_host_has_ends_at_its_worker_and_others_keep_theirs() {
+        let mut no_file = |_: &Path| Err(io::ErrorKind::NotFound.into());
+        let text = TEXT.replace("[gateway]", "[gateway]\nworkers = 2");
+        let config = Config::parse("f", &text, &Default::default(), &mut no_file).unwrap().0;
+        let mut engines = engines::engines(&config, [1, 2], [3, 4], &Default::default(), None).unwrap();
+        let mut nat = WorkersNat::new(&config, Workers::Waiting(&mut engines, Instant::from_secs(10)));
+        let at = |last, port| Internal { address: Ipv4Addr::new(192, 168, 1, last).into(), port };
+        for last in 1..=20 {
+            let (transport, address, port, companion) = (Transport::Tcp, None, 0, false);
+            let (internal, exactly, filters) = (at(last, 80), false, &[][..]);
+            let wanted = Wanted { transport, internal, address, port, exactly, companion, filters };
+            nat.open(&wanted).unwrap();
+            let remote = Endpoint4::new(Ipv4Addr::new(203, 0, 113, 1), 443);
+            let transport = Transport::Udp;
+            nat.peer(&WantedPeer { transport, internal: at(last, 4_000), remote, address, port }).unwrap();
+        }
+        for last in (1..=20).step_by(2) {
+            nat.end_host(at(last, 0).address);
+        }
+        for last in 1..=20 {
+            let has = nat.find(Transport::Tcp, at(last, 80)).is_some();
+            assert_eq!((has, nat.find(Transport::Udp, at(last, 4_000)).is_some()), (has, has), "{last}");
+            assert_eq!(has, last % 2 == 0, "{last}");
+        }
+    }
+
+    /// RFC 6887 §11.3: the suggested port SHOULD be given, whatever worker has it. Whoever suggests many leaves the others theirs.
+    #[test]
+    fn a_suggested_port_is_given_although_its_block_is_another_workers_as_long_as_that_has_enough() {
+        let mut no_file = |_: &Path| Err(io::ErrorKind::NotFound.into());
+        let text = TEXT.replace("[gateway]", "[gateway]\nworkers = 2");
+        let config = Config::parse("f", &text, &Default::default(), &mut no_file).unwrap().0;
+        let mut engines = engines::engines(&config, [1, 2], [3, 4], &Default::default(), None).unwrap();
+        let mut nat = WorkersNat::new(&config, Workers::Waiting(&mut engines, Instant::from_secs(10)));
+        for number in 0..200_u16 {
+            let address = Ipv4Addr::new(192, 168, 2, number as u8).into();
+            let internal = Internal { address, port: 80 };
+            let (transport, port, companion) = (Transport::Tcp, 20_000 + number * 64, number % 2 == 0);
+            let wanted =
+                Wanted { transport, internal, address: None, port, exactly: false, companion, filters: &[] };
+            assert_eq!(nat.open(&wanted).unwrap().external.port, port);
+        }
+        // While they run, a worker keeps half of what it would have.
+        let translator = nat.nat44.as_ref().unwrap().0;
+        let owner = |engine: &mut Engine, port| {
+            engine.stateful().nth(translator.into()).unwrap().worker_of_block(port)
+        };
+        let Workers::Waiting(engines, _) = &mut nat.workers else { unreachable!() };
+        let blocks: Vec<u16> = (16..1_024).map(|block| block * 64).collect();
+        let of_second =
+            |engine: &mut Engine| blocks.iter().filter(|port| owner(engine, **port).0 == 1).count();
+        for port in &blocks {
+            let second = engines[1].stateful().nth(translator.into()).unwrap();
+            second.give_wanted(*port, WorkerId(0));
+        }
+        let (left, even) = (of_second(&mut engines[1]), blocks.len() / 2);
+        assert!((even / 2..=even / 2 + 200).contains(&left), "{left} of {even}");
+    }
 
     /// RFC 6887 §18.1.1: another administrative domain's hosts, who come by softwires, have nothing by this server; nor do B4s.
     #[test]

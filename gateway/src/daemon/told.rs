@@ -11,6 +11,7 @@ use super::start::Start;
 use super::{offload, service, takeover};
 use crate::admin::{AdminError, Backend};
 use crate::config::{Config, Sources};
+use crate::reload_pause::ReloadPause;
 use crate::view::{Dns64Row, ReloadRow};
 use sixway_dataplane::mechanism::table::Kind;
 use std::path::PathBuf;
@@ -88,6 +89,10 @@ pub(super) struct Reloads<'a> {
     /// The last reload was one in this process.
     was_in_process: bool,
     dns64: Dns64Reloads,
+    /// How long the next reload waits that an address of this host causes, …
+    pause: ReloadPause,
+    /// … and when it is due.
+    due: Option<Instant>,
 }
 
 /// How a reload continues.
@@ -127,6 +132,8 @@ impl<'a> Reloads<'a> {
             previous: previous.cloned(),
             was_in_process: false,
             dns64,
+            pause: previous.map(|previous| previous.pause).unwrap_or_default(),
+            due: None,
         };
         if reloads.trial.is_none() {
             reloads.forget();
@@ -142,7 +149,12 @@ impl<'a> Reloads<'a> {
                     Request::End(name) => return self.ending(name),
                     Request::HungUp => Asked::by("SIGHUP"),
                 },
-                () = self.gateway.outdated.notified() => {
+                () = self.gateway.outdated.notified(), if self.due.is_none() => {
+                    self.due = Some(self.due_after_pause());
+                    continue;
+                }
+                () = until(self.due) => {
+                    self.due = None;
                     Asked { text: Text::InForce, ..Asked::by("the address of a pool changed") }
                 }
                 request = self.gateway.reloads.next() => {
@@ -213,6 +225,19 @@ impl<'a> Reloads<'a> {
                 }
             }
         }
+    }
+
+    /// When a reload is due that an address of this host causes.
+    fn due_after_pause(&self) -> Instant {
+        let left = self.pause.left();
+        if matches!(self.in_process(&Text::InForce), Ok(Some(_))) {
+            // It costs nobody anything.
+            return Instant::now();
+        }
+        if !left.is_zero() {
+            tracing::info!("addresses of this host change often: the next reload is in {} s", left.as_secs());
+        }
+        Instant::now() + left
     }
 
     fn ending(&self, name: &str) -> Ending {
@@ -339,13 +364,15 @@ impl<'a> Reloads<'a> {
                 sources: self.in_force(None)?,
                 confirm_seconds: confirm.map(|confirm| confirm.as_secs()),
                 before: self.before().await,
+                pause: self.pause,
                 ..Previous::default()
             },
-            Text::InForce => self.same()?,
+            Text::InForce => Previous { pause: self.pause.after_reload(), ..self.same()? },
             Text::Relisted(relisted) => Previous {
                 sources: self.in_force(None)?,
                 following: Some(self.in_force(Some(relisted))?),
                 before: self.before().await,
+                pause: self.pause,
                 ..Previous::default()
             },
         };
@@ -479,6 +506,14 @@ impl<'a> Reloads<'a> {
         if let Some(Err(error)) = written {
             tracing::error!("{}: {error}; the file of the configuration is read", self.file().display());
         }
+    }
+}
+
+/// Waits until then; for ever if there is no such time.
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due.into()).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -178,6 +178,7 @@ impl<'c> Tunnels<'c> {
             && reach.blackholes.is_empty()
             && reach.proxies.is_empty()
             && reach.addresses.is_empty()
+            && reach.link_addresses.is_empty()
             && self.now.teredo.is_none()
             && self.config.ds_lite.is_empty();
         if !self.ingress.steers() && self.config.router_advertisements.is_empty() && needs_nothing {
@@ -186,7 +187,16 @@ impl<'c> Tunnels<'c> {
             return Ok(());
         }
         self.hand_over_sockets(posts);
-        host.reach(&reach).map_err(|errors| RunError::Tunnels(told(&errors)))?;
+        let failed = host.reach(&reach).err().unwrap_or_default();
+        let (without, failed): (Vec<_>, Vec<_>) =
+            failed.into_iter().partition(|error| matches!(error, HostError::Anycast(..)));
+        if !failed.is_empty() {
+            return Err(RunError::Tunnels(told(&failed)));
+        }
+        if !without.is_empty() {
+            tracing::error!("{}", told(&without));
+            self.trouble = Some(told(&without));
+        }
         if self.ingress.steers() {
             self.ingress.start(&self.now, host)?;
         }

@@ -5,6 +5,7 @@ use super::record::RecordError;
 use super::route::RouteError;
 use std::fmt;
 use std::io;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 /// Why setting up the host failed. Changes were reverted.
@@ -26,6 +27,8 @@ pub enum HostError {
     Vrf(String, String, String),
     /// An address cannot be added: which, and the error.
     Address(String, String),
+    /// The same of an address at which any server of its kind may be asked. The gateway can do without.
+    Anycast(IpAddr, String),
     /// The table in the packet filter cannot be made.
     PacketFilter(NftError),
 }
@@ -67,6 +70,10 @@ impl fmt::Display for HostError {
             Self::Route(error) => error.fmt(f),
             Self::Vrf(realm, what, advice) => write!(f, "realm {realm}: {what}; {advice}"),
             Self::Address(address, error) => write!(f, "address {address}: {error}"),
+            Self::Anycast(address, error) => write!(
+                f,
+                "the anycast address {address} cannot be added: {error}; anycast = false in [pcp] does without it"
+            ),
             Self::PacketFilter(error) => error.fmt(f),
         }
     }

@@ -4,7 +4,9 @@ use super::route_mark::RouteMark;
 use crate::config::TunnelRoute;
 use futures_util::TryStreamExt;
 use rtnetlink::packet_route::AddressFamily;
-use rtnetlink::packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
+use rtnetlink::packet_route::address::{
+    AddressAttribute, AddressFlags, AddressMessage, AddressScope, CacheInfo,
+};
 use rtnetlink::packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteType,
 };
@@ -350,6 +352,8 @@ pub(super) enum Network {
     OnLink,
     /// It does not.
     Nobody,
+    /// It does not, and what this host begins itself has another source.
+    Anycast,
 }
 
 /// Removes an interface.
@@ -361,16 +365,26 @@ pub(super) fn remove_link(index: u32) -> Result<(), Refusal> {
 fn address(device: u32, address: IpAddr, length: u8, network: Network) -> AddressMessage {
     let mut message = match address {
         IpAddr::V4(address) => {
-            let builder = AddressMessageBuilder::<Ipv4Addr>::new().index(device);
-            return builder.address(address, length).build();
+            AddressMessageBuilder::<Ipv4Addr>::new().index(device).address(address, length).build()
         }
         IpAddr::V6(address) => {
             AddressMessageBuilder::<Ipv6Addr>::new().index(device).address(address, length).build()
         }
     };
-    if network == Network::Nobody {
-        let flags = AddressFlags::Nodad | AddressFlags::Noprefixroute;
-        message.attributes.push(AddressAttribute::Flags(flags));
+    match (address, network) {
+        (IpAddr::V4(_), Network::OnLink | Network::Nobody) | (IpAddr::V6(_), Network::OnLink) => {}
+        // The kernel does not choose such an address for other hosts.
+        (IpAddr::V4(_), Network::Anycast) => message.header.scope = AddressScope::Host,
+        (IpAddr::V6(_), Network::Nobody | Network::Anycast) => {
+            let flags = AddressFlags::Nodad | AddressFlags::Noprefixroute;
+            message.attributes.push(AddressAttribute::Flags(flags));
+        }
+    }
+    if address.is_ipv6() && network == Network::Anycast {
+        // A deprecated one (RFC 6724 §5, rule 3).
+        let mut lifetimes = CacheInfo::default();
+        (lifetimes.ifa_preferred, lifetimes.ifa_valid) = (0, u32::MAX);
+        message.attributes.push(AddressAttribute::CacheInfo(lifetimes));
     }
     message
 }

@@ -198,7 +198,7 @@ impl AppliedReach {
         }
         let is_there = |wanted: &LinkAddress| {
             let mut same = there.iter().filter(|own| own.interface == wanted.interface);
-            same.any(|own| own.address == IpAddr::V6(wanted.address))
+            same.any(|own| own.address == wanted.address)
         };
         for lost in self.present.link_addresses.extract_if(.., |wanted| !is_there(wanted)) {
             record.forget_link_address(&lost)?;
@@ -301,12 +301,17 @@ fn on_device(device: u32, address: IpAddr) -> Result<(), HostError> {
 
 /// An address that the operator configured belongs to the operator. Returns whether it exists: a missing interface has none yet.
 fn on_link(wanted: &LinkAddress, record: &mut Record) -> Result<bool, HostError> {
-    let refused = |what: String| {
-        HostError::Address(format!("{}/{} on {}", wanted.address, wanted.length, wanted.interface), what)
+    let is_anycast = wanted.is_anycast();
+    let refused = |what: String| match is_anycast {
+        true => HostError::Anycast(wanted.address, what),
+        false => {
+            HostError::Address(format!("{}/{} on {}", wanted.address, wanted.length, wanted.interface), what)
+        }
     };
+    let network = if is_anycast { Network::Anycast } else { Network::OnLink };
     let Ok(index) = interface::index(&wanted.interface) else { return Ok(false) };
     record.link_address(wanted).map_err(HostError::Record)?;
-    let outcome = kernel::add_address(index, wanted.address.into(), wanted.length, Network::OnLink);
+    let outcome = kernel::add_address(index, wanted.address, wanted.length, network);
     if outcome.is_err() {
         record.forget_link_address(wanted).map_err(HostError::Record)?;
     }

@@ -74,16 +74,16 @@ impl SiteFacts {
         self.dns.contains(&address) || self.dns.contains(&of_all)
     }
 
-    /// The same without the IPv6 addresses that the gateway itself has added to interfaces: a tunnel's prefix is not a native one.
+    /// The same without the addresses that the gateway itself has added to interfaces: a tunnel's prefix is not a native one.
     #[must_use]
-    pub(super) fn without_addresses(mut self, added: &[(String, Ipv6Addr)]) -> Self {
+    pub(super) fn without_addresses(mut self, added: &[(String, IpAddr)]) -> Self {
         let is_added = |interface: &str, address: IpAddr| {
-            added.iter().any(|(name, own)| name == interface && IpAddr::V6(*own) == address)
+            added.iter().any(|(name, own)| name == interface && *own == address)
         };
         self.host.addresses.retain(|own| !is_added(&own.interface, own.address));
         let is_of_added = |route: &ForeignRoute| {
             let mut here = added.iter().filter(|(name, _)| *name == route.interface);
-            here.any(|(_, own)| Prefix6::holding(*own, LINK) == route.prefix)
+            here.any(|(_, own)| matches!(own, IpAddr::V6(own) if Prefix6::holding(*own, LINK) == route.prefix))
         };
         self.routes6.retain(|route| !is_of_added(route));
         self

@@ -19,7 +19,8 @@
 //!     dhcp_program   either program
 //!     dhcp_server    its process
 //!     standing   the files and the table that are there while the site runs, and how they are removed
-//!     watch      makes the table again if another program removes it
+//!     watch      follows the host's addresses, prefixes and routes
+//!     filter_guard   makes the table again if another program removes it
 //!     summary    the plan for a reader
 //!     printed    the plan for who runs its parts by hand
 //! ```
@@ -31,6 +32,7 @@ mod dhcp_server;
 mod dns64_bounds;
 mod facts;
 mod filter;
+mod filter_guard;
 mod ipv6;
 mod kea;
 mod kea_leases;

@@ -78,6 +78,11 @@ impl Standing {
         self.directory.join(format!("{}.leases", self.name))
     }
 
+    /// Where the pause between reloads is kept.
+    pub(super) fn pause_file(&self) -> PathBuf {
+        self.directory.join(format!("{}.reloads", self.name))
+    }
+
     fn script_file(&self) -> PathBuf {
         self.directory.join(format!("{}.filter", self.name))
     }
@@ -123,7 +128,15 @@ impl Standing {
     /// # Errors
     /// What could not be written, or nft's words.
     pub fn raise(&self, site: &Site) -> Result<(), String> {
-        let failed = |path: &Path, error: io::Error| format!("{}: {error}", path.display());
+        self.configure(site)?;
+        self.make_table(site)
+    }
+
+    /// Writes the configuration.
+    ///
+    /// # Errors
+    /// What could not be written.
+    pub(super) fn configure(&self, site: &Site) -> Result<(), String> {
         let made = DirBuilder::new().recursive(true).mode(0o755).create(&self.directory);
         made.map_err(|error| failed(&self.directory, error))?;
         let file = self.configuration_file();
@@ -143,6 +156,14 @@ impl Standing {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Makes the table if there is to be one, and writes what makes it.
+    ///
+    /// # Errors
+    /// What could not be written, or nft's words.
+    pub(super) fn make_table(&self, site: &Site) -> Result<(), String> {
         if !site.firewall {
             // One that a killed process left. The operator wants none.
             let _ = nft::execute(&format!("delete table inet {}\n", table_name(&self.name)));
@@ -247,12 +268,16 @@ impl Standing {
 
     fn forget(&self) {
         self.dhcp_servers().iter().for_each(Server::forget);
-        let files = [self.configuration_file(), self.script_file(), self.leases_file()];
+        let files = [self.configuration_file(), self.script_file(), self.pause_file(), self.leases_file()];
         for file in files.into_iter().chain(kea_process::all_leases_files(&self.name)) {
             // They are not always there.
             let _ = fs::remove_file(file);
         }
     }
+}
+
+fn failed(path: &Path, error: io::Error) -> String {
+    format!("{}: {error}", path.display())
 }
 
 /// Where the DNS64 of a site's configuration listens.

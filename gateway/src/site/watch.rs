@@ -1,28 +1,25 @@
-//! What changes while a site runs. Other programs may remove the table, as a reload of the packet filter does (`flush ruleset`): it is
-//! made again. Prefixes, MTUs and default routes change with the provider: the configuration is derived again, and reloaded.
+//! What changes while a site runs. Prefixes, MTUs and default routes change with the provider: the configuration is derived again, and
+//! reloaded. The table of the packet filter is guarded by a thread of its own, which never waits for what is done here.
 
 use super::dhcp_server::DhcpServer;
 use super::facts::SiteFacts;
+use super::filter_guard::FilterTable;
 use super::options::SiteOptions;
 use super::plan::Site;
 use super::standing::Standing;
-use crate::host::RuleEvents;
-use crate::host::nft::{self, NftError};
+use super::whole_file;
+use crate::reload_pause::ReloadPause;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use std::fs;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How long the LAN may be open.
+/// Between two looks at whether the end has come.
 const STEP: Duration = Duration::from_millis(100);
-/// Without notifications of the kernel, and after a failure, the table is looked at this often.
-const LOOK: Duration = Duration::from_secs(10);
-/// Against a program that removes it again and again.
-const PAUSE: Duration = Duration::from_secs(1);
-
 /// How often the host is looked at.
 const FOLLOW: Duration = Duration::from_secs(3);
 /// A line that is lost usually returns with the same address, and sessions continue: the site waits this long for it.
@@ -30,57 +27,66 @@ const RETURN: Duration = Duration::from_secs(300);
 /// A process that takes over has done so within this time, or given up.
 const TAKEOVER: Duration = Duration::from_secs(60);
 
-/// A thread that watches.
+/// The threads that watch.
 #[derive(Debug)]
 pub struct Watch {
     ends: Arc<AtomicBool>,
     /// Whether another process continues: then the DHCP server runs on.
     leaves: Arc<AtomicBool>,
-    thread: JoinHandle<()>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl Watch {
-    /// Watches a site from now on. Signals are to be blocked before, so that this thread takes none.
+    /// Watches a site from now on. Signals are to be blocked before, so that these threads take none.
     ///
     /// # Errors
     /// The kernel grants no thread.
     pub fn start(standing: &Standing, options: SiteOptions) -> io::Result<Self> {
         let (ends, leaves) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        let (standing, told, stays) = (standing.clone(), Arc::clone(&ends), Arc::clone(&leaves));
-        let thread = Builder::new().name("site".into()).spawn(move || {
-            let listing = standing.listing().ok();
-            let dhcp = DhcpServer::of(standing.dhcp_servers());
-            let mut plan = Plan {
-                options,
-                written: standing.configuration(),
-                foreign: None,
-                trouble: None,
-                uplink: None,
-                had_address: false,
-                lost: None,
-                pending: None,
-                dhcp,
-            };
-            Table { standing, listing }.keep(&mut plan, &told);
-            if !stays.load(Ordering::Relaxed) {
+        let mut watch = Self { ends: Arc::clone(&ends), leaves: Arc::clone(&leaves), threads: Vec::new() };
+        let table = Arc::new(FilterTable::of(standing.clone()));
+        let (guarded, told) = (Arc::clone(&table), Arc::clone(&ends));
+        watch.spawn("site-filter", move || guarded.guard(&told))?;
+        let standing = standing.clone();
+        let follow = move || {
+            let mut plan = Plan::new(options, standing, table);
+            plan.keep(&ends);
+            if !leaves.load(Ordering::Relaxed) {
                 plan.dhcp.end();
             }
-        })?;
-        Ok(Self { ends, leaves, thread })
+        };
+        if let Err(error) = watch.spawn("site", follow) {
+            watch.end(true);
+            return Err(error);
+        }
+        Ok(watch)
     }
 
-    /// Ends it. `continues`: another process has the site, and its DHCP server, from now on.
+    fn spawn(&mut self, name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        self.threads.push(Builder::new().name(name.into()).spawn(run)?);
+        Ok(())
+    }
+
+    /// Ends them. `continues`: another process has the site, and its DHCP server, from now on.
     pub fn end(self, continues: bool) {
         self.leaves.store(continues, Ordering::Relaxed);
         self.ends.store(true, Ordering::Relaxed);
-        // One that panicked has ended as well.
-        let _ = self.thread.join();
+        for thread in self.threads {
+            // One that panicked has ended as well.
+            let _ = thread.join();
+        }
     }
 }
 
 /// The plan, which follows the host.
 struct Plan {
     options: SiteOptions,
+    standing: Standing,
+    table: Arc<FilterTable>,
+    /// The site of the configuration that is in force.
+    stands: Option<Site>,
+    /// Whether a change waits for the end of the pause after the last reload.
+    waits: bool,
     /// The configuration as this process knows it.
     written: Option<String>,
     /// Since when the file has another one.
@@ -99,6 +105,41 @@ struct Plan {
 }
 
 impl Plan {
+    fn new(options: SiteOptions, standing: Standing, table: Arc<FilterTable>) -> Self {
+        Self {
+            options,
+            written: standing.configuration(),
+            dhcp: DhcpServer::of(standing.dhcp_servers()),
+            standing,
+            table,
+            stands: None,
+            waits: false,
+            foreign: None,
+            trouble: None,
+            uplink: None,
+            had_address: false,
+            lost: None,
+            pending: None,
+        }
+    }
+
+    /// Follows the host until the end.
+    fn keep(&mut self, ends: &AtomicBool) {
+        let mut follow_at = Instant::now() + FOLLOW;
+        self.dhcp.keep();
+        while !ends.load(Ordering::Relaxed) {
+            let now = Instant::now();
+            if now >= follow_at {
+                self.dhcp.keep();
+                follow_at = now + FOLLOW;
+                if self.follow() {
+                    self.dhcp.keep();
+                }
+            }
+            std::thread::sleep(STEP);
+        }
+    }
+
     /// Whether the site stays as it was, since the line is lost: the interface to the provider has no IPv4 address any more. A reload now
     /// would end all sessions. A new prefix of IPv6 does not wait.
     fn awaits_line(&mut self, site: &Site, before: &str) -> bool {
@@ -113,8 +154,8 @@ impl Plan {
     }
 
     /// The configuration in the file. What another process wrote is left alone for a while: it is taking over.
-    fn before(&mut self, standing: &Standing) -> Option<String> {
-        let now = standing.configuration()?;
+    fn before(&mut self) -> Option<String> {
+        let now = self.standing.configuration()?;
         if self.written.as_ref() == Some(&now) {
             self.foreign = None;
         } else if self.foreign.get_or_insert_with(Instant::now).elapsed() < TAKEOVER {
@@ -124,9 +165,9 @@ impl Plan {
     }
 
     /// Derives the configuration again; the process reloads another one. Whether it is another one.
-    fn follow(&mut self, standing: &Standing) -> bool {
-        let Some(before) = self.before(standing) else { return false };
-        let facts = standing.facts(true);
+    fn follow(&mut self) -> bool {
+        let Some(before) = self.before() else { return false };
+        let facts = self.standing.facts(true);
         let site = match Site::plan(&self.options, &facts) {
             Ok(site) => site.continuing(&before),
             Err(faults) => return self.stays(faults.join("; ")),
@@ -137,24 +178,31 @@ impl Plan {
         }
         let changed = site.configuration() != before;
         // What is not taken would stay in the file.
-        if let (true, Err(faults)) = (changed, site.check(&standing.configuration_file())) {
+        if let (true, Err(faults)) = (changed, site.check(&self.standing.configuration_file())) {
             return self.stays(faults.replace('\n', "; "));
         }
         if self.trouble.take().is_some() {
             tracing::info!("nothing is missing for the site any more");
         }
+        if changed && self.waits_for_pause() {
+            self.filter_meanwhile(site);
+            return false;
+        }
+        self.waits = false;
         // The interface by which the IPv6 Internet comes is not part of the configuration.
-        if !changed && self.pending.is_none() && !standing.filters_otherwise(&site) {
+        if !changed && self.pending.is_none() && !self.standing.filters_otherwise(&site) {
+            self.stands = Some(site);
             return false;
         }
         let changed = changed || self.pending == Some(true);
         self.pending = None;
-        match standing.raise(&site) {
+        match self.standing.configure(&site).and_then(|()| self.table.replace(&site)) {
             Ok(()) if !changed => {
                 tracing::info!("the packet filter: strangers come by {}", site.outside.join(", "))
             }
             Ok(()) => {
-                self.written = standing.configuration();
+                self.written = self.standing.configuration();
+                self.note_reload();
                 // It reads its configuration at its start alone.
                 self.dhcp.end();
                 tracing::info!(
@@ -166,11 +214,53 @@ impl Plan {
             Err(error) => {
                 tracing::error!("the site cannot follow this host: {error}");
                 self.pending = Some(changed);
-                self.written = standing.configuration();
+                self.written = self.standing.configuration();
                 return false;
             }
         }
+        self.stands = Some(site);
         true
+    }
+}
+
+impl Plan {
+    /// Whether the last reload was a moment ago, and the next one waits.
+    fn waits_for_pause(&mut self) -> bool {
+        let left = self.pause().left();
+        if !left.is_zero() && !self.waits {
+            tracing::info!("the site changes often: it is reloaded in {} s", left.as_secs());
+        }
+        self.waits = !left.is_zero();
+        self.waits
+    }
+
+    fn pause(&self) -> ReloadPause {
+        let text = fs::read_to_string(self.standing.pause_file()).ok();
+        text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+    }
+
+    /// The reload executes this process again.
+    fn note_reload(&self) {
+        let pause = self.pause().after_reload();
+        let written = serde_json::to_string(&pause).map_err(io::Error::other);
+        let path = self.standing.pause_file();
+        if let Err(error) = written.and_then(|text| whole_file::write(&path, &text)) {
+            tracing::warn!("{}: {error}: the next reload does not wait", path.display());
+        }
+    }
+
+    /// The site stays as it is until the end of the pause. But strangers come by the interfaces by which they come now.
+    fn filter_meanwhile(&mut self, site: Site) {
+        let Some(stands) = &mut self.stands else { return };
+        stands.outside = site.outside;
+        if self.standing.filters_otherwise(stands) {
+            match self.table.replace(stands) {
+                Ok(()) => {
+                    tracing::info!("the packet filter: strangers come by {}", stands.outside.join(", "))
+                }
+                Err(error) => tracing::error!("the packet filter: {error}"),
+            }
+        }
     }
 }
 
@@ -205,62 +295,6 @@ fn lacks(site: &Site, facts: &SiteFacts) -> Option<String> {
         None => Some(format!("{wan} has no IPv4 address")),
         Some(_) if !facts.defaults.contains(wan) => Some(format!("no default route of IPv4 leads to {wan}")),
         Some(_) => None,
-    }
-}
-
-struct Table {
-    standing: Standing,
-    listing: Option<String>,
-}
-
-impl Table {
-    fn keep(&mut self, plan: &mut Plan, ends: &AtomicBool) {
-        let mut events = RuleEvents::open().ok();
-        let (mut look_at, mut follow_at) = (Instant::now(), Instant::now() + FOLLOW);
-        plan.dhcp.keep();
-        while !ends.load(Ordering::Relaxed) {
-            let now = Instant::now();
-            if now >= follow_at {
-                plan.dhcp.keep();
-                follow_at = now + FOLLOW;
-                if plan.follow(&self.standing) {
-                    plan.dhcp.keep();
-                    self.listing = self.standing.listing().ok();
-                }
-            }
-            let changed = events.as_mut().is_some_and(RuleEvents::read);
-            if changed || now >= look_at {
-                look_at = now + LOOK;
-                if self.restore() {
-                    std::thread::sleep(PAUSE);
-                }
-            }
-            std::thread::sleep(STEP);
-        }
-    }
-
-    /// Whether it was made again.
-    fn restore(&mut self) -> bool {
-        // Without commands there is to be none.
-        let Some(script) = self.standing.script() else { return false };
-        match self.standing.listing() {
-            Ok(listed) if self.listing.as_ref() == Some(&listed) => return false,
-            Ok(_) | Err(NftError::Refused(_)) => {}
-            // It is not known.
-            Err(NftError::Missing | NftError::Io(_)) => return false,
-        }
-        match nft::execute(&script) {
-            Ok(()) => {
-                tracing::warn!(
-                    "the packet filter: the site's table was removed or changed, and was made again"
-                );
-                self.listing = self.standing.listing().ok();
-            }
-            Err(error) => {
-                tracing::error!("the packet filter: the site's table is missing and cannot be made: {error}");
-            }
-        }
-        true
     }
 }
 

@@ -121,15 +121,34 @@ impl BlockExchange {
 
     /// Handles a request from another worker.
     pub fn give(&mut self, translator: &mut impl Translator, mechanism: u16, to: WorkerId, owned: u32) {
-        let given: Arc<[BlockMove]> = translator.give_blocks(mechanism, to, owned).into();
-        if !given.is_empty() {
-            let others = (0..self.posts.len()).filter(|worker| *worker != self.worker);
-            // Who gets them comes first.
-            let (first, rest): (Vec<_>, Vec<_>) = others.partition(|worker| *worker == usize::from(to.0));
-            let all = first.into_iter().chain(rest);
-            self.untold.extend(all.map(|worker| (worker, mechanism, Arc::clone(&given))));
-            self.tell();
+        self.announce(mechanism, to, translator.give_blocks(mechanism, to, owned));
+    }
+
+    /// Gives the block of a port that a host of another worker has asked for. Whether it did: then that worker's next command finds the block
+    /// there, unless its ring was full.
+    pub fn give_wanted(
+        &mut self,
+        translator: &mut impl Translator,
+        mechanism: u16,
+        to: WorkerId,
+        port: u16,
+    ) -> bool {
+        let given = translator.give_wanted(mechanism, port, to);
+        self.announce(mechanism, to, given.into_iter().collect());
+        given.is_some()
+    }
+
+    fn announce(&mut self, mechanism: u16, to: WorkerId, given: Vec<BlockMove>) {
+        if given.is_empty() {
+            return;
         }
+        let given: Arc<[BlockMove]> = given.into();
+        let others = (0..self.posts.len()).filter(|worker| *worker != self.worker);
+        // Who gets them comes first.
+        let (first, rest): (Vec<_>, Vec<_>) = others.partition(|worker| *worker == usize::from(to.0));
+        let all = first.into_iter().chain(rest);
+        self.untold.extend(all.map(|worker| (worker, mechanism, Arc::clone(&given))));
+        self.tell();
     }
 
     /// Blocks have moved.

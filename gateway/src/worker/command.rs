@@ -78,6 +78,8 @@ pub enum Command {
     EndFastPath(Answer<()>),
     /// Another worker, which has this many port blocks of a stateful mechanism, needs more.
     GiveBlocks(u16, WorkerId, u32),
+    /// A host of another worker asked for this port of a stateful mechanism. Whether its block was given.
+    GiveWanted(u16, WorkerId, u16, Answer<bool>),
     /// Port blocks of a stateful mechanism changed their owner.
     BlocksMoved(u16, Arc<[BlockMove]>),
     /// Stop for a takeover: return the sessions that are not in the fast path.

@@ -323,6 +323,10 @@ impl Translator for Engine {
         translator.map(|it| it.give_blocks(to, owned)).unwrap_or_default()
     }
 
+    fn give_wanted(&mut self, mechanism: u16, port: u16, to: WorkerId) -> Option<BlockMove> {
+        self.stateful().nth(mechanism.into())?.give_wanted(port, to)
+    }
+
     fn block_moved(&mut self, mechanism: u16, moved: BlockMove) -> bool {
         self.stateful().nth(mechanism.into()).is_some_and(|it| it.block_moved(moved))
     }

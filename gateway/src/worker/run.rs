@@ -334,6 +334,9 @@ impl<L: Link, T: Translator> Worker<L, T> {
                 Ok(Command::GiveBlocks(mechanism, to, owned)) => {
                     self.blocks.give(&mut self.translator, mechanism, to, owned);
                 }
+                Ok(Command::GiveWanted(mechanism, to, port, answer)) => {
+                    give(answer, self.blocks.give_wanted(&mut self.translator, mechanism, to, port));
+                }
                 Ok(Command::BlocksMoved(mechanism, moved)) => {
                     self.blocks.moved(&mut self.translator, mechanism, &moved);
                 }

@@ -100,6 +100,10 @@ pub trait Translator: Send + 'static {
     fn wants_blocks(&mut self, mechanism: u16) -> bool;
     /// Gives port blocks to a worker that has `owned` itself.
     fn give_blocks(&mut self, mechanism: u16, to: WorkerId, owned: u32) -> Vec<BlockMove>;
+    /// Gives the block of a port that a host of another worker has asked for.
+    fn give_wanted(&mut self, _mechanism: u16, _port: u16, _to: WorkerId) -> Option<BlockMove> {
+        None
+    }
     /// A port block has another owner; whether that was news.
     fn block_moved(&mut self, mechanism: u16, moved: BlockMove) -> bool;
     /// Whether packets are steered to the workers by this block of a stateful mechanism.

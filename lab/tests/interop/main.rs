@@ -41,6 +41,7 @@ mod one_address;
 mod package;
 mod path_mtu;
 mod pcp;
+mod pcp_anycast;
 mod pcp_changes;
 mod pcp_clients;
 mod peers;
@@ -61,6 +62,7 @@ mod site_six_rd;
 mod site_tunnel_nat64;
 mod site_unit;
 mod site_up;
+mod site_watch;
 mod super_frames;
 mod teredo_changes;
 mod teredo_client;
@@ -256,6 +258,7 @@ fn all() -> Vec<Interop> {
         site_tunnel_nat64::TESTS,
         site_unit::TESTS,
         site_up::TESTS,
+        site_watch::TESTS,
         nat44::TESTS,
         event_log::TESTS,
         nat44_own_tunnels::TESTS,
@@ -264,6 +267,7 @@ fn all() -> Vec<Interop> {
         ftp::TESTS,
         one_address::TESTS,
         pcp::TESTS,
+        pcp_anycast::TESTS,
         pcp_changes::TESTS,
         pcp_clients::TESTS,
         pools::TESTS,

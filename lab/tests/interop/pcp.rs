@@ -17,6 +17,11 @@ pub const TESTS: &[Interop] = &[
         natpmpc,
     ),
     Interop::new(
+        "natpmpc_gets_the_port_that_it_suggests_whatever_worker_has_it",
+        &["sixway", "natpmpc", "nginx", "curl"],
+        suggested,
+    ),
+    Interop::new(
         "a_mapping_by_pcp_survives_a_restart_of_the_gateway_and_of_its_host_with_its_epoch",
         &["sixway", "nginx", "curl"],
         restart,
@@ -69,11 +74,31 @@ fn ask(network: &Network, host: &str, gateway: &str, words: &[&str]) -> Result<S
     Ok(network.host(host)?.run(natpmpc, Duration::from_secs(30))?.stdout)
 }
 
-/// The public port that natpmpc was given. With several workers it may be another one than was suggested.
+/// The public port that natpmpc was given.
 pub fn mapped(said: &str) -> Result<u16> {
     let missing = || Failure::Unexpected(format!("natpmpc got no mapping:\n{said}"));
     let (_, rest) = said.split_once("Mapped public port ").ok_or_else(missing)?;
     rest.split(' ').next().and_then(|word| word.parse().ok()).ok_or_else(missing)
+}
+
+/// Two workers have the port blocks in turn, and hosts belong to either.
+fn suggested() -> Result<()> {
+    let network = crate::nat44::network()?;
+    run_sixway(&network, SIXWAY)?;
+    for (host, gateway, first) in [("client", "192.168.1.1", 8_080_u16), ("neighbour", "192.168.2.1", 20_000)]
+    {
+        for number in 0..4 {
+            let (inside, port) = (80 + number, first + 64 * number);
+            let said =
+                ask(&network, host, gateway, &["-a", &port.to_string(), &inside.to_string(), "tcp", "300"])?;
+            assert_eq!(mapped(&said)?, port, "{host}");
+        }
+        // Packets find the worker that has the block by now.
+        let address = gateway.replace(".1.1", ".1.2").replace(".2.1", ".2.2");
+        serve_page(&network, host, &address, host)?;
+        assert_eq!(fetch(&network, "server", &format!("http://192.0.2.1:{first}/"))?.body, host);
+    }
+    Ok(())
 }
 
 fn natpmpc() -> Result<()> {
@@ -88,6 +113,15 @@ fn natpmpc() -> Result<()> {
     // A host of the other LAN has a mapping of its own, and does not get this one.
     let other = ask(&network, "neighbour", "192.168.2.1", &["-a", &port.to_string(), "80", "tcp", "300"])?;
     assert_ne!(mapped(&other)?, port);
+    // The companion is the client's alone (RFC 6886 §3.3).
+    let suggested = port.to_string();
+    let words = |inside| ["-a", &suggested, inside, "udp", "300"];
+    assert_ne!(mapped(&ask(&network, "neighbour", "192.168.2.1", &words("53"))?)?, port);
+    assert_eq!(mapped(&ask(&network, "client", "192.168.1.1", &words("53"))?)?, port);
+    for inside in ["client", "neighbour"] {
+        let gateway = if inside == "client" { "192.168.1.1" } else { "192.168.2.1" };
+        ask(&network, inside, gateway, &["-a", "0", "53", "udp", "0"])?;
+    }
     let bindings = network.host("gateway")?.run(show(&network, &["bindings"])?, Duration::from_secs(5))?;
     let rows = bindings.succeeded()?.stdout;
     assert_eq!(rows.matches("explicit").count(), 2, "{rows}");
@@ -110,7 +144,7 @@ fn says(network: &Network, what: &str) -> Result<String> {
 }
 
 /// How long an answer may take that must not come.
-const SHORT: Duration = Duration::from_millis(300);
+pub const SHORT: Duration = Duration::from_millis(300);
 
 /// Datagrams for which the gateway had no socket.
 fn without_socket(network: &Network) -> Result<u64> {
@@ -168,13 +202,13 @@ fn strangers() -> Result<()> {
 }
 
 /// The answer to a datagram, if there is one within a second.
-fn exchange(gateway: &str, request: &[u8]) -> Option<Vec<u8>> {
+pub fn exchange(gateway: &str, request: &[u8]) -> Option<Vec<u8>> {
     let any = if gateway.contains(':') { "::" } else { "0.0.0.0" };
     exchange_from(any, gateway, request, Duration::from_secs(1))
 }
 
 /// The same from this address, within this time.
-fn exchange_from(source: &str, gateway: &str, request: &[u8], within: Duration) -> Option<Vec<u8>> {
+pub fn exchange_from(source: &str, gateway: &str, request: &[u8], within: Duration) -> Option<Vec<u8>> {
     let (source, gateway): (IpAddr, IpAddr) = (source.parse().ok()?, gateway.parse().ok()?);
     let socket = UdpSocket::bind((source, 0)).ok()?;
     socket.set_read_timeout(Some(within)).ok()?;
@@ -202,7 +236,7 @@ pub fn map(client: &str, suggested: u16) -> Vec<u8> {
 }
 
 /// Result code, Epoch Time and external port of an answer.
-fn read(answer: Option<Vec<u8>>) -> Result<(u8, u32, u16)> {
+pub fn read(answer: Option<Vec<u8>>) -> Result<(u8, u32, u16)> {
     let answer = answer.filter(|answer| answer.len() >= 60);
     let answer = answer.ok_or_else(|| Failure::Unexpected("no answer by PCP".into()))?;
     let epoch = u32::from_be_bytes([answer[8], answer[9], answer[10], answer[11]]);

@@ -2,7 +2,7 @@
 
 use crate::Interop;
 use crate::site_ipv6;
-use crate::site_leases::{ends_with_its_lease, lease};
+use crate::site_leases::{ends_with_another_hosts_lease, lease};
 use crate::site_network::{HOST4, SERVER4, home, site, up_by};
 use sixway_lab::failure::{Asking as _, Failure, Result};
 use sixway_lab::interrupt;
@@ -40,7 +40,7 @@ fn keas(configuration: &Path) -> usize {
     lines.filter(|line| line.starts_with("kea-dhcp4") && line.contains(&named)).count()
 }
 
-/// A lease has the provider's DNS server, which Kea itself cannot be, and option 108 (RFC 8925). A mapping ends with the lease of its host. The
+/// A lease has the provider's DNS server, which Kea itself cannot be, and option 108 (RFC 8925). A mapping ends when another host has the lease of its own. The
 /// site's end leaves neither a process nor a file.
 fn leases() -> Result<()> {
     let network = home()?;
@@ -59,8 +59,8 @@ fn leases() -> Result<()> {
     for part in expected {
         assert!(told.lines().any(|line| line.starts_with(part)), "{part} in {told}");
     }
-    let (client, address) = lease(&network)?;
-    ends_with_its_lease(&network, client, &address)?;
+    let (client, address) = lease(&network, None)?;
+    ends_with_another_hosts_lease(&network, client, &address)?;
     network.with_process(id, Process::kill)?;
     assert_eq!(keas(&configuration), 1, "leases go on");
     site(&network, &["down"])?.succeeded()?;

@@ -195,7 +195,7 @@ fn taken_back() -> Result<()> {
         }
         assert_eq!(state(&network)?, before, "by command: {by_command}");
         let name = network.gateway_name("gateway");
-        for file in ["toml", "filter", "state", "sock"] {
+        for file in ["toml", "filter", "reloads", "state", "sock"] {
             let path = format!("/run/sixway/{name}.{file}");
             assert!(!std::path::Path::new(&path).exists(), "{path} is left");
         }

@@ -114,6 +114,19 @@ impl<I: InsideKey> Engine<I> {
         is_given.then(|| self.give_block(port / self.ownership.ports_per_block(), to))
     }
 
+    /// Gives the block of this port, for which a host of another worker has asked, if no port of it is taken. This worker keeps half of an even
+    /// share of all blocks: whoever asks for ports by their numbers has no more of the other workers' than that. Returns the message for all
+    /// workers.
+    pub(crate) fn give_wanted(&mut self, port: u16, to: WorkerId) -> Option<BlockMove> {
+        let even = self.all_blocks / u32::from(self.ownership.workers());
+        let (pool, kept) = (self.tables.bindings.pool(), self.reserve().max(even / 2));
+        // Where subscribers have blocks, a host gets no port of another one.
+        if self.block_counts().is_some() || pool.spare() <= kept || pool.spare_block().is_none() {
+            return None;
+        }
+        self.give_spare(port, to)
+    }
+
     /// Whether the endpoint is one that some worker may give to a host: it is not part of a static binding.
     pub(crate) fn gives(&self, protocol: NatProtocol, outside: Outside<Endpoint4>) -> bool {
         !self.ownership.is_static(protocol, outside) && self.tables.bindings.pool().may_give(outside.0.port)

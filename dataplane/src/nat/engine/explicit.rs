@@ -5,6 +5,7 @@ use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::instant::Instant;
 use crate::nat::binding_kind::BindingKind;
+use crate::nat::companion_ports::Found;
 use crate::nat::explicit_binding::{BoundEndpoint, ExplicitBinding, NotBound, WantedOutside};
 use crate::nat::inside_key::InsideKey;
 use crate::nat::protocol::NatProtocol;
@@ -38,7 +39,54 @@ impl<I: InsideKey> Engine<I> {
             None => self.bind_as_wanted(protocol, inside, wanted, counters)?,
         };
         self.tables.keep_explicit(slot, &binding.filters);
-        Ok(self.bound(slot))
+        let bound = self.bound(slot);
+        self.tables.bindings.release_companion(protocol, bound.outside);
+        Ok(bound)
+    }
+
+    /// The same, and keeps the port of the same number of the other protocol for the host (RFC 6886 §3.3), as long as the binding is kept so. A
+    /// new binding has a port whose companion nobody else has.
+    ///
+    /// # Errors
+    /// As for [`Engine::keep_explicit`].
+    pub fn keep_with_companion(
+        &mut self,
+        binding: &ExplicitBinding<I>,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Result<BoundEndpoint, NotBound> {
+        let ExplicitBinding { protocol, inside, mut wanted, .. } = *binding;
+        let exactly = wanted.exactly;
+        if self.tables.bindings.find_inside(protocol, inside).is_none() {
+            let outside = self.wanted_endpoint(inside, wanted);
+            let outside = outside.filter(|outside| !self.ownership.is_static(protocol, *outside));
+            match self.tables.bindings.endpoint_with_companion(protocol, inside, (outside, exactly)) {
+                Found::Both(Outside(Endpoint4 { address, port })) => {
+                    wanted = WantedOutside { address: Some(address), port, exactly: true };
+                }
+                Found::NoCompanion if exactly => return Err(NotBound::OutsideInUse),
+                Found::NoCompanion => return Err(NotBound::Full),
+                // One in quarantine may be given early.
+                Found::NoPort => {}
+            }
+        }
+        let bound = self.keep_explicit(&ExplicitBinding { wanted, ..binding.clone() }, now, counters);
+        let bound = bound.map_err(|reason| match reason {
+            NotBound::OutsideInUse if !exactly => NotBound::Full,
+            reason => reason,
+        })?;
+        if let Some(slot) = self.tables.bindings.find_inside(protocol, inside) {
+            self.tables.bindings.keep_companion(slot);
+        }
+        Ok(bound)
+    }
+
+    /// Whether the administrator made a binding of a host.
+    pub(crate) fn has_static(&self, protocol: NatProtocol, host: I::Host) -> bool {
+        self.ownership.statics(protocol).any(|outside| {
+            let slot = self.tables.bindings.find_outside(protocol, outside);
+            slot.is_some_and(|slot| self.tables.bindings.get(slot).inside.0.host() == host)
+        })
     }
 
     /// Makes a dynamic binding: with the wanted outside endpoint if that is free, else with another if that will do.

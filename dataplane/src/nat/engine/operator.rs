@@ -140,6 +140,36 @@ impl<I: InsideKey> Engine<I> {
         Some(self.tables.end_binding(slot, budget, self.clock, counters))
     }
 
+    /// Ends the dynamic bindings of a host and their sessions: looks at `slots` slots from the cursor on, and ends at most `budget` sessions.
+    /// Returns the cursor to go on from; `None`: the host has none any more.
+    pub(crate) fn end_bindings_of(
+        &mut self,
+        host: I::Host,
+        cursor: u32,
+        (slots, budget): (u32, u32),
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Option<u32> {
+        self.clock.set(now);
+        if !self.has_host(host) {
+            return None;
+        }
+        let all = self.tables.bindings.slots();
+        let (mut left, end) = (budget, cursor.saturating_add(slots).min(all));
+        for slot in cursor..end {
+            let binding = self.tables.bindings.get(slot);
+            if binding.kind() != BindingKind::Dynamic || binding.inside.0.host() != host {
+                continue;
+            }
+            let sessions = binding.sessions;
+            if !self.tables.end_binding(slot, left as usize, self.clock, counters) {
+                return Some(slot);
+            }
+            left = left.saturating_sub(sessions);
+        }
+        (end < all).then_some(end)
+    }
+
     /// Drains these addresses of the pool, or gives them to hosts again. Hosts that have bindings there keep the address.
     pub fn drain(&mut self, prefix: Prefix4, drains: bool) {
         self.tables.bindings.drain(prefix, drains);

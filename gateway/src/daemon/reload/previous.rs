@@ -3,6 +3,7 @@
 
 use crate::config::{Config, Faults, Sources, Warning};
 use crate::host;
+use crate::reload_pause::ReloadPause;
 use crate::view::ReloadRow;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, OpenOptions};
@@ -29,6 +30,9 @@ pub struct Previous {
     pub rolled_back: Option<String>,
     /// How the gateway was.
     pub before: Before,
+    /// How long the next reload waits that an address of this host causes.
+    #[serde(default)]
+    pub(in crate::daemon) pause: ReloadPause,
 }
 
 /// How the gateway was before a reload.

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use sixway_link::interface;
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 /// The contents of a state file.
@@ -97,7 +97,7 @@ impl Contents {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct AddedAddress {
     pub(super) interface: String,
-    pub(super) address: Ipv6Addr,
+    pub(super) address: IpAddr,
     pub(super) length: u8,
 }
 
@@ -130,7 +130,7 @@ impl AddedAddress {
     /// Takes it away. Whether it was there.
     pub(super) fn remove(&self) -> bool {
         let index = interface::index(&self.interface);
-        index.is_ok_and(|index| kernel::remove_address(index, self.address.into(), self.length).is_ok())
+        index.is_ok_and(|index| kernel::remove_address(index, self.address, self.length).is_ok())
     }
 }
 

@@ -8,7 +8,7 @@ use super::lock::{is_ending, lock, turn};
 use super::state_file::Record;
 use crate::host::namespace;
 use std::fs::{self, File};
-use std::net::Ipv6Addr;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 /// The gateways that have programs and maps pinned, as their state files say, and where.
@@ -42,9 +42,9 @@ pub fn running(directory: &Path, name: &str) -> Option<RunningGateway> {
     }
 }
 
-/// The IPv6 addresses that the gateway `name` has added to interfaces that are not its own, as far as its state file says. One is written
+/// The addresses that the gateway `name` has added to interfaces that are not its own, as far as its state file says. One is written
 /// there before it is added.
-pub fn added_addresses(directory: &Path, name: &str) -> Vec<(String, Ipv6Addr)> {
+pub fn added_addresses(directory: &Path, name: &str) -> Vec<(String, IpAddr)> {
     let file = File::open(directory.join(format!("{name}.state")));
     let contents = file.and_then(|file| read(&file)).unwrap_or_default();
     contents.addresses.into_iter().map(|added| (added.interface, added.address)).collect()
