@@ -51,6 +51,7 @@ mod realms_in_vrfs;
 mod room;
 mod siit;
 mod site_doctor;
+mod site_icmpv6;
 mod site_ipv6;
 mod site_leases;
 mod site_nat64;
@@ -243,6 +244,7 @@ fn all() -> Vec<Interop> {
         day_power::TESTS,
         day_upgrade::TESTS,
         site_doctor::TESTS,
+        site_icmpv6::TESTS,
         site_ipv6::TESTS,
         site_leases::TESTS,
         site_nat64::TESTS,
