@@ -14,6 +14,7 @@ mod day_prober;
 mod day_stream;
 mod day_upgrade;
 mod decoder;
+mod demo;
 mod dhcp_clients;
 mod dns64;
 mod dns64_clients;
@@ -270,8 +271,10 @@ fn all() -> Vec<Interop> {
         container::TESTS,
         path_mtu::TESTS,
         decoder::TESTS,
+        demo::TESTS,
         advertisements::TESTS,
         appliance::TESTS,
+        appliance::SIZES,
         &dns64_clients::tests(),
         dns64_daemon::TESTS,
         teredo_server::TESTS,
