@@ -57,6 +57,7 @@ mod site_ipv6;
 mod site_leases;
 mod site_nat64;
 mod site_network;
+mod site_rules;
 mod site_six_rd;
 mod site_up;
 mod super_frames;
@@ -249,6 +250,7 @@ fn all() -> Vec<Interop> {
         site_ipv6::TESTS,
         site_leases::TESTS,
         site_nat64::TESTS,
+        site_rules::TESTS,
         site_six_rd::TESTS,
         site_up::TESTS,
         nat44::TESTS,
