@@ -27,6 +27,9 @@ enum Command {
         /// Show sixway's log
         #[arg(long)]
         trace: bool,
+        /// Show the site alone, without the further ways
+        #[arg(long)]
+        site: bool,
     },
     /// Measure, and print tables of figures with their targets
     Bench(bench::Options),
@@ -93,10 +96,10 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<(), Failure> {
     match command {
-        Command::Demo { keep, trace } => {
+        Command::Demo { keep, trace, site } => {
             must_be_root()?;
             let keep = keep || std::env::var("KEEP").is_ok_and(|value| value == "1");
-            demo::run(demo::Options { keep, trace })
+            demo::run(demo::Options { keep, trace, site })
         }
         Command::Bench(options) => bench::run(&options),
         Command::List { devices, json } => {

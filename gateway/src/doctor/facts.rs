@@ -1,5 +1,6 @@
 //! The state of the host, read once.
 
+use super::dnsmasq_file::Dnsmasq;
 use super::lease_servers::{LeaseServer, lease_servers};
 use super::softwires::{Softwire, softwires};
 use crate::admin::Client;
@@ -56,6 +57,8 @@ pub(super) struct Facts {
     pub softwires: Vec<Softwire>,
     /// Servers of leases that this host asks from a global address.
     pub lease_servers: Vec<LeaseServer>,
+    /// The dnsmasq of a site.
+    pub dnsmasq: Option<Dnsmasq>,
     /// The interfaces of each realm's VRF.
     pub members: BTreeMap<String, Vec<String>>,
 }
@@ -115,6 +118,7 @@ impl Facts {
             mapped: config.siit.iter().map(|siit| mapped(siit, &device)).collect(),
             softwires: softwires(config, (&host.addresses, aftrs), (REMOTE6, |to| toward(to, hop))),
             lease_servers: lease_servers(config, hop),
+            dnsmasq: Dnsmasq::of(&config.gateway.admin_socket),
             members: members(config, &host.interfaces),
             outside,
             is_running: match config.needs_device() {

@@ -13,8 +13,10 @@ use sixway_dataplane::translate::address::Rfc6052;
 use sixway_wire::{Prefix4, Prefix6, protocol};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+mod lan_services;
 mod nat44;
 mod nat46;
+mod native;
 mod own_errors;
 mod softwires;
 mod teredo;
@@ -122,6 +124,8 @@ pub(super) fn plan(
     });
     paths.leases();
     paths.teredo_server();
+    paths.native();
+    paths.lan_services();
     paths.plan.packets.truncate(MOST);
     paths.rules.truncate(MOST);
     (!paths.rules.is_empty()).then_some((paths.plan, paths.rules))
@@ -163,8 +167,9 @@ impl Paths<'_> {
         let listening = listening.map(|own| own.interface.as_str());
         let links = self.links4();
         let softwires = facts.softwires.iter().filter_map(|it| it.link.as_deref());
+        let (native, served) = (self.native_links(), self.served_links());
         let mut names: Vec<&str> = inside
-            .chain(links.iter().map(String::as_str))
+            .chain(links.iter().chain(&native).chain(&served).map(String::as_str))
             .chain(softwires)
             .chain(facts.lease_servers.iter().map(|it| it.link.as_str()))
             .chain(mapped)
@@ -527,6 +532,11 @@ impl PathRule {
             iptables: self.iptables.replace(" -j", &format!(" {iptables} -j")),
             ..self
         }
+    }
+
+    /// For answers of what went out, which connection tracking knows.
+    fn only_answers(self) -> Self {
+        self.only("ct state established,related", "-m conntrack --ctstate ESTABLISHED,RELATED")
     }
 
     /// If there are many destinations, none is named: only these are routed into the device.

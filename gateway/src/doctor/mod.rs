@@ -14,6 +14,7 @@
 //!     listeners.rs      other processes at the ports and sockets that the gateway listens at
 //!     lease_servers.rs  DHCP 4o6 servers of a 4over6 host, and UDP port 546
 //!     running.rs        what the running gateway says of leases
+//!     dnsmasq_file.rs   where the dnsmasq of a site serves
 //!     holders.rs        which process has a socket
 //!     event_log.rs      whether the event log's files can be written
 //!     vrfs.rs           VRFs of realms
@@ -27,6 +28,7 @@
 //! ```
 
 mod aftrs;
+mod dnsmasq_file;
 mod event_log;
 mod examine;
 mod exposed;

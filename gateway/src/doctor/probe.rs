@@ -6,7 +6,7 @@
 use super::program::run;
 use serde::{Deserialize, Serialize};
 use sixway_dataplane::{Frame, Offload};
-use sixway_link::{Abilities, Link, RawTunnel, Tun, TunConfig, TunQueue};
+use sixway_link::{Abilities, Link, NeighbourDiscovery, RawTunnel, Tun, TunConfig, TunQueue};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, UdpSocket};
@@ -49,6 +49,9 @@ pub struct Packet {
     pub service: Option<String>,
     /// The address where its tunnel ends, of protocol 41.
     pub tunnel_end: Option<Ipv4Addr>,
+    /// Whether it is a router solicitation or advertisement, which comes in at a socket for these.
+    #[serde(default)]
+    pub is_discovery: bool,
     /// Its Identification or flow label, by which it is recognised; no two packets have the same.
     pub mark: u16,
     /// From the IP header on.
@@ -147,6 +150,7 @@ fn send(packet: &Packet, interfaces: &mut BTreeMap<String, TunQueue>, patience: 
         let _ = service.set_nonblocking(true);
     }
     let mut tunnel = packet.tunnel_end.and_then(|address| RawTunnel::open(address).ok());
+    let discovery = packet.is_discovery.then(|| NeighbourDiscovery::open(&packet.into).ok()).flatten();
     let mut frames: Vec<Frame> = (0..MOST).map(|_| Frame::with_capacity(2_048)).collect();
     // What the kernel sent before, such as router solicitations.
     for queue in interfaces.values_mut() {
@@ -163,6 +167,12 @@ fn send(packet: &Packet, interfaces: &mut BTreeMap<String, TunQueue>, patience: 
     while Instant::now() < until {
         if let Some(service) = &service
             && service.recv(&mut [0; 100]).is_ok()
+        {
+            return Fate { arrived: true, ..Fate::default() };
+        }
+        // The type of the message.
+        if let Some(discovery) = &discovery
+            && discovery.receive(&mut [0; 1]).is_ok_and(|heard| heard.is_some())
         {
             return Fate { arrived: true, ..Fate::default() };
         }

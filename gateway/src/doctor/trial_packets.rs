@@ -1,11 +1,15 @@
 //! The packets of the experiment. Each bears a mark, in the Identification of IPv4 or the flow label of IPv6.
 
 use sixway_dataplane::parse::ACK;
+use sixway_link::neighbour_discovery::{ALL_NODES, ALL_ROUTERS, HOP_LIMIT};
 use sixway_wire::{IcmpHeader, Ipv4Header, Ipv6Header, TcpHeader, UdpHeader, icmpv4, icmpv6, protocol};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 pub(super) type Endpoint4 = (Ipv4Addr, u16);
 pub(super) type Endpoint6 = (Ipv6Addr, u16);
+
+/// The link-local address of a neighbour.
+const NEIGHBOUR: Ipv6Addr = Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0x5157);
 
 const DATA: &[u8] = b"sixway doctor";
 /// The MTU that errors tell.
@@ -61,6 +65,24 @@ pub(super) fn udp6(mark: u16, source: Endpoint6, destination: Endpoint6) -> Vec<
     let header = UdpHeader::new(source.1, destination.1, DATA.len());
     let octets = header.with_checksum6(source.0, destination.0, DATA).octets();
     ipv6(mark, (source.0, destination.0), protocol::UDP, &[&octets, DATA].concat())
+}
+
+/// A router solicitation of a host (RFC 4861 §4.1).
+pub(super) fn router_solicitation(mark: u16) -> Vec<u8> {
+    discovery(mark, ALL_ROUTERS, icmpv6::ROUTER_SOLICITATION, &[])
+}
+
+/// A router advertisement, of a router that is not a default one (RFC 4861 §4.2).
+pub(super) fn router_advertisement(mark: u16) -> Vec<u8> {
+    discovery(mark, ALL_NODES, icmpv6::ROUTER_ADVERTISEMENT, &[0; 8])
+}
+
+fn discovery(mark: u16, to: Ipv6Addr, kind: u8, body: &[u8]) -> Vec<u8> {
+    let header = IcmpHeader::new(kind, 0, 0).with_checksum6(NEIGHBOUR, to, body);
+    let message = [&header.octets()[..], body].concat();
+    let mut octets = ipv6(mark, (NEIGHBOUR, to), protocol::ICMPV6, &message);
+    octets[7] = HOP_LIMIT;
+    octets
 }
 
 /// Fragmentation Needed, from a router, about this packet.

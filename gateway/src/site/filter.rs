@@ -7,8 +7,9 @@
 //!     IPv4 from the LAN to the provider that nothing translated      ▶ drop
 //!     from the provider or a tunnel: what inside hosts asked for     ▶ accept
 //!                                    what a translator has let in    ▶ accept
-//!                                    ICMPv6 (RFC 4890 §4.3.1)        ▶ accept, at a limited rate
+//!                                    ICMPv6 (RFC 4890 §4.3)          ▶ accept, at a limited rate
 //!                                    the rest                        ▶ drop
+//!     both ways: ICMPv6 that is to stay within a site (RFC 4890)      ▶ drop
 //! ```
 //!
 //! What is addressed to this host itself is not filtered, but for forged sources.
@@ -29,10 +30,11 @@ impl Site {
         let lans = quoted(self.lans.iter().map(|lan| lan.interface.as_str()));
         // Where strangers come from, of each family. IPv4 by other interfaces, such as those of a VPN, is for the host's own rules.
         let outside6 = quoted(self.outside.iter().map(String::as_str));
+        let within = format!("icmpv6 type {{ {WITHIN} }} counter drop");
         let strangers4 = quoted([wan, device].map(String::as_str).into_iter());
-        let strangers6 = quoted(self.outside.iter().chain([device]).map(String::as_str));
+        let all6 = quoted(self.outside.iter().chain([device]).map(String::as_str));
         let strangers4 = format!("iifname {{ {strangers4} }} meta nfproto ipv4");
-        let strangers6 = format!("iifname {{ {strangers6} }} meta nfproto ipv6");
+        let strangers6 = format!("iifname {{ {all6} }} meta nfproto ipv6");
         let mut text = format!("table inet {name}\ndelete table inet {name}\ntable inet {name} {{\n");
         let mut chain = |name: &str, hook: &str, rules: &[String]| {
             let _ = writeln!(text, "\tchain {name} {{");
@@ -60,6 +62,7 @@ impl Site {
         chain("forged", "prerouting priority -310", &forged);
         let mut asked = vec![
             format!("iifname \"{device}\" meta nfproto ipv4 accept"),
+            within.clone(),
             "ct state established,related accept".into(),
             // What this host's own rules forward to a service behind it.
             "ct status dnat accept".into(),
@@ -67,7 +70,11 @@ impl Site {
             format!(
                 "iifname \"{device}\" icmpv6 type {{ {ERRORS} }} limit rate 1000/second burst 1000 packets accept"
             ),
+            // §4.1: not to where they came from, such as to unused parts of a delegated prefix.
+            format!("meta nfproto ipv6 oifname {{ {all6} }} counter drop"),
             "icmpv6 type echo-request limit rate 100/second burst 100 packets accept".into(),
+            // §4.3.2: for hosts that visit the site. Connection tracking does not know their requests.
+            format!("icmpv6 type {{ {MOBILITY_REPLIES} }} limit rate 10/second burst 10 packets accept"),
             "counter drop".into(),
         ];
         if let Some(Ok(nat64)) = &self.nat64 {
@@ -78,6 +85,7 @@ impl Site {
         let forward = [
             format!("iifname {{ {lans} }} fib saddr . iif oif missing counter drop"),
             format!("iifname {{ {lans} }} oifname \"{wan}\" meta nfproto ipv4 counter drop"),
+            format!("iifname {{ {lans} }} oifname {{ {all6} }} {within}"),
             format!("iifname {{ {outside6} }} meta nfproto ipv6 {mss}"),
             format!("oifname {{ {outside6} }} meta nfproto ipv6 {mss}"),
             format!("{strangers4} jump from_outside"),
@@ -96,6 +104,12 @@ fn quoted<'n>(names: impl Iterator<Item = &'n str>) -> String {
 
 /// ICMPv6 errors.
 const ERRORS: &str = "destination-unreachable, packet-too-big, time-exceeded, parameter-problem";
+
+/// RFC 4890 §4.3.5: Router Renumbering, Node Information, and types for experiments and extensions. §4.3.4: Seamoby.
+const WITHIN: &str = "100, 101, 127, 138, 139, 140, 150, 200, 201, 255";
+
+/// Home Agent Address Discovery Reply and Mobile Prefix Advertisement (RFC 6275 §6.6, §6.8).
+const MOBILITY_REPLIES: &str = "145, 147";
 
 #[cfg(test)]
 mod tests {
@@ -120,7 +134,15 @@ mod tests {
             assert!(text.contains(rule), "{rule}\nin\n{text}");
         }
         let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}\nin\n{text}"));
-        assert!(at("ct state established,related accept") < at("echo-request limit rate"));
+        let returned = "meta nfproto ipv6 oifname { \"eth0\", \"sixway0\" } counter drop";
+        assert!(at("ct state established,related accept") < at(returned));
+        assert!(at(returned) < at("echo-request limit rate"));
+        // Also about a flow.
+        let within = format!("icmpv6 type {{ {WITHIN} }} counter drop");
+        assert!(at(&format!("\t\t{within}")) < at("ct state established,related accept"));
+        assert!(
+            text.contains(&format!("iifname {{ \"eth1\" }} oifname {{ \"eth0\", \"sixway0\" }} {within}"))
+        );
         assert!(at("echo-request limit rate") < at("\t\tcounter drop"));
         assert!(!text.contains("hook input"), "the box's own services are not filtered: {text}");
     }
@@ -140,6 +162,7 @@ mod tests {
         facts.defaults6 = vec!["wg0".into()];
         let text = Site::plan(&options(), &facts).unwrap().filter();
         let named: Vec<&str> = text.lines().filter(|line| line.contains("wg0")).collect();
-        assert!(named.len() == 5 && named.iter().all(|line| line.contains("meta nfproto ipv6")), "{text}");
+        let is_ipv6 = |line: &&str| line.contains("meta nfproto ipv6") || line.contains("icmpv6 type");
+        assert!(named.len() == 7 && named.iter().all(is_ipv6), "{text}");
     }
 }

@@ -16,6 +16,8 @@ pub struct Options {
     pub keep: bool,
     /// Show the gateway's log too.
     pub trace: bool,
+    /// Show the site alone.
+    pub site: bool,
 }
 
 const PICTURE: &str = "
@@ -45,7 +47,7 @@ pub fn run(options: Options) -> Result<()> {
             "\n{}\n{PICTURE}",
             bold("A site: hosts of each kind, a box with one IPv4 address, and servers of each kind:")
         );
-        if show_site(options, &mut faults)? {
+        if show_site(options, &mut faults)? || options.site {
             return faults.judged();
         }
     }

@@ -25,6 +25,10 @@ pub const TESTS: &[Interop] = &[
     Interop::new("the_appliance_executes_nothing_of_its_settings", &["busybox"], settings_are_data),
 ];
 
+/// The image as a file.
+pub const SIZES: &[Interop] =
+    &[Interop::new("the_appliances_image_is_as_small_as_its_page_says", &[IMAGE], is_small)];
+
 /// Those that boot it.
 pub const BOOTS: &[Interop] = &[
     Interop::new(
@@ -68,6 +72,23 @@ fn project() -> PathBuf {
 /// What `make image` builds.
 pub fn image(file: &str) -> PathBuf {
     project().join("target/image").join(file)
+}
+
+/// What fits on a stick of 64 MB, which `make image` holds to as well.
+const MOST: u64 = 64_000_000;
+
+fn is_small() -> Result<()> {
+    let path = image("sixway.img");
+    let size = std::fs::metadata(&path).asking(|| format!("looking at {}", path.display()))?.len();
+    assert!(size <= MOST, "{size} octets are more than {MOST}");
+    let page = project().join("docs/appliance.md");
+    let text = std::fs::read_to_string(&page).asking(|| format!("reading {}", page.display()))?;
+    let row = format!("| `sixway.img` | {:.1} MB ({} MiB), fixed |", size as f64 / 1e6, size >> 20);
+    assert!(text.contains(&row), "the page does not say {row}");
+    let script = project().join("packaging/build-image");
+    let text = std::fs::read_to_string(&script).asking(|| format!("reading {}", script.display()))?;
+    assert!(text.lines().any(|line| line == format!("MOST={MOST}")), "make image has another bound");
+    Ok(())
 }
 
 /// The menu without a computer: two interfaces of a made-up `/sys`, and a `sixway` that does nothing.

@@ -46,7 +46,8 @@ const STOOD: Duration = Duration::from_secs(40);
 /// One end of PPPoE.
 const PPPOE: &str = include_str!("day_pppoe.py");
 
-fn pppoe(network: &Network, host: &str, words: &[&str]) -> Result<u32> {
+/// Starts an end of PPPoE.
+pub fn pppoe(network: &Network, host: &str, words: &[&str]) -> Result<u32> {
     let program = network.file("pppoe.py", PPPOE)?;
     let mut python = command("python3")?;
     python.arg(program).args(words);

@@ -14,6 +14,7 @@ mod day_prober;
 mod day_stream;
 mod day_upgrade;
 mod decoder;
+mod demo;
 mod dhcp_clients;
 mod dns64;
 mod dns64_clients;
@@ -53,11 +54,13 @@ mod room;
 mod siit;
 mod site_dns;
 mod site_doctor;
+mod site_icmpv6;
 mod site_ipv6;
 mod site_kea;
 mod site_leases;
 mod site_nat64;
 mod site_network;
+mod site_rules;
 mod site_six_rd;
 mod site_tunnel_nat64;
 mod site_unit;
@@ -250,10 +253,12 @@ fn all() -> Vec<Interop> {
         day_upgrade::TESTS,
         site_dns::TESTS,
         site_doctor::TESTS,
+        site_icmpv6::TESTS,
         site_ipv6::TESTS,
         site_kea::TESTS,
         site_leases::TESTS,
         site_nat64::TESTS,
+        site_rules::TESTS,
         site_six_rd::TESTS,
         site_tunnel_nat64::TESTS,
         site_unit::TESTS,
@@ -280,8 +285,10 @@ fn all() -> Vec<Interop> {
         container::TESTS,
         path_mtu::TESTS,
         decoder::TESTS,
+        demo::TESTS,
         advertisements::TESTS,
         appliance::TESTS,
+        appliance::SIZES,
         &dns64_clients::tests(),
         dns64_daemon::TESTS,
         teredo_server::TESTS,

@@ -1,9 +1,12 @@
 //! What `sixway doctor` and the gateway itself say of a fresh box that `sixway up` made a gateway: nothing is wrong.
 
 use crate::Interop;
+use crate::day_line::pppoe;
+use crate::day_network::{self, FIRST};
 use crate::site_nat64::up_resolving;
 use crate::site_network::{HOST6, at, home, passes, socket};
 use sixway_lab::failure::{Failure, Result};
+use sixway_lab::interrupt;
 use sixway_lab::name_service::{Resolving, serve};
 use sixway_lab::process::{Process, RunsCommands as _};
 use sixway_lab::sixway::sixway;
@@ -22,10 +25,15 @@ pub const TESTS: &[Interop] = &[
         &["sixway", "nft", "nsd", "taskset", "unshare"],
         behind_a_nat,
     ),
+    Interop::new(
+        "site_up_over_pppoe_is_fine_by_the_doctor",
+        &["sixway", "nft", "nsd", "taskset", "unshare", "python3"],
+        over_pppoe,
+    ),
 ];
 
 /// The home with another address outside. Its own are for documentation, and not global (RFC 6890).
-fn home_at(network: &str) -> Result<Network> {
+pub fn home_at(network: &str) -> Result<Network> {
     let home = home()?;
     let gateway = home.host("gateway")?;
     gateway.ip("address del 203.0.113.1/24 dev out0")?;
@@ -35,22 +43,35 @@ fn home_at(network: &str) -> Result<Network> {
     Ok(home)
 }
 
-/// Nothing is a fault, and nothing is warned of: neither by the doctor, nor at the start.
-fn is_fine(network: &Network, id: u32) -> Result<()> {
+/// What the doctor says of the box, and whether nothing is a fault, and nothing is warned of.
+pub fn doctor(network: &Network) -> Result<(String, bool)> {
     let resolving = Resolving::with(network, "gateway", "nameserver 203.0.113.2\n")?;
     let mut doctor = Command::new(sixway()?);
     doctor.args(["doctor", "-c", &format!("/run/sixway/{}.toml", network.gateway_name("gateway"))]);
     let said = resolving.run(doctor, Duration::from_secs(60))?;
     let all = format!("{}{}", said.stdout, said.stderr);
-    assert!(said.status.success() && !all.contains("FAULT") && !all.contains("warning"), "{all}");
+    let is_fine = said.status.success() && !all.contains("FAULT") && !all.contains("warning");
+    Ok((all, is_fine))
+}
+
+/// Neither the doctor nor the start finds anything; what the doctor says.
+pub fn finds_nothing(network: &Network, id: u32) -> Result<String> {
+    let (all, is_fine) = doctor(network)?;
+    assert!(is_fine, "{all}");
+    let log = network.with_process(id, |process| process.stdout() + &process.stderr())?;
+    assert!(!log.contains("warning") && !log.contains("WARN"), "{log}");
+    Ok(all)
+}
+
+/// The same of a site with NAT64 and DNS64.
+fn is_fine(network: &Network, id: u32) -> Result<()> {
+    let all = finds_nothing(network, id)?;
     for part in ["[nat64]", "[dns64]"] {
         let file = format!("/run/sixway/{}.toml", network.gateway_name("gateway"));
         let text = std::fs::read_to_string(&file).map_err(|error| Failure::Io(file, error))?;
         assert!(text.contains(part), "{text}");
     }
     assert!(all.contains("upstream 203.0.113.2:53 answers"), "{all}");
-    let log = network.with_process(id, |process| process.stdout() + &process.stderr())?;
-    assert!(!log.contains("warning") && !log.contains("WARN"), "{log}");
     Ok(())
 }
 
@@ -78,4 +99,21 @@ fn behind_a_nat() -> Result<()> {
     assert_eq!(seen.ip().to_string(), "100.64.7.1");
     assert_eq!(at(&host)?.port(), 4_000);
     passes(&server, seen, &host).map(drop)
+}
+
+/// With native IPv6 by the same line.
+fn over_pppoe() -> Result<()> {
+    let network = day_network::home()?;
+    FIRST.plug_in(&network)?;
+    network.address("gateway", "in0", "2001:db8:1::1/64")?;
+    pppoe(&network, "server", &["server", "up0", "ppp0", "5.6.7.2", "5.6.7.10"])?;
+    pppoe(&network, "gateway", &["client", "out0", "ppp0"])?;
+    interrupt::wait_until(Duration::from_secs(20), "a session of PPPoE", || {
+        Ok(FIRST.public(&network)? == "5.6.7.10")
+    })?;
+    serve(&network, "shop A 5.6.7.2\n")?;
+    let id = up_resolving(&network, &["--wan", "ppp0"])?;
+    let said = finds_nothing(&network, id)?;
+    assert!(said.contains("default route leads to ppp0"), "{said}");
+    Ok(())
 }

@@ -457,3 +457,71 @@ fn answers_with_leases_are_tried() {
     assert_eq!(paths[at].nft, "iifname \"wan0\" ip6 daddr 2001:db8:9::2 udp dport 546 accept");
     assert_eq!(plan.packets[at].service.as_deref(), Some("[2001:db8:9::2]:546"));
 }
+
+const ADVERTISED: &str = "[[router_advertisement]]\ninterface = \"lan0\"\nprefixes = [{ prefix = \"2001:db8:1::/64\" }]\nrdnss = []\n";
+
+fn with_uplink6(interface: &str) -> Facts {
+    Facts { uplink6: Some(crate::host::Hop { interface: interface.into(), gateway: None }), ..facts() }
+}
+
+#[test]
+fn native_ipv6_of_an_advertised_lan_is_tried_both_ways() {
+    let text = format!("{NAT64}{ADVERTISED}");
+    let (plan, paths) = tried(&text, &with_uplink6("wan0"));
+    let native: Vec<_> = paths.iter().filter(|path| path.name.contains("wan0")).collect();
+    let said: Vec<&str> = native.iter().map(|path| path.name.as_str()).collect();
+    assert_eq!(
+        said,
+        [
+            "IPv6 packets from lan0 to wan0",
+            "IPv6 packets from wan0 to lan0",
+            "Packet Too Big from wan0 to lan0",
+            "router advertisements from wan0"
+        ]
+    );
+    // Nobody is let in who was not asked. Whether an answer is dropped is known if something went out.
+    let outward = names(&paths).iter().position(|name| *name == said[0]);
+    assert_eq!((native[0].within, native[1].within), (None, outward));
+    assert_eq!(native[1].nft, "iifname \"wan0\" oifname \"lan0\" ct state established,related accept");
+    assert_eq!(native[1].iptables, "-i wan0 -o lan0 -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT");
+    assert!(plan.interfaces.iter().any(|(name, _)| name == "wan0"), "{:?}", plan.interfaces);
+    // Through the gateway's own tunnel, to no Internet, or from a LAN with local addresses alone, nothing is native.
+    let local = text.replace("prefix = \"2001:db8:1::/64\"", "prefix = \"fd00:1::/64\"");
+    for (text, it) in [(&text, with_uplink6("sixway0")), (&text, facts()), (&local, with_uplink6("wan0"))] {
+        let (_, paths) = tried(text, &it);
+        assert!(!names(&paths).iter().any(|name| name.contains("wan0")), "{paths:?}");
+    }
+}
+
+#[test]
+fn what_hosts_of_the_lan_ask_this_host_is_tried() {
+    let text = format!("{NAT44}{ADVERTISED}[pcp]\ninterfaces = [\"lan0\"]\n");
+    let dnsmasq =
+        crate::doctor::dnsmasq_file::Dnsmasq { listen: vec![Ipv4Addr::new(10, 0, 0, 1)], answers_dns: true };
+    let (plan, paths) = tried(&text, &Facts { dnsmasq: Some(dnsmasq), ..facts() });
+    let asked: Vec<_> = plan.packets.iter().zip(&paths).filter(|(_, path)| path.is_input).collect();
+    let said: Vec<&str> = asked.iter().map(|(_, path)| path.name.as_str()).collect();
+    assert_eq!(
+        said,
+        [
+            "router solicitations from lan0",
+            "PCP requests from lan0",
+            "DHCP requests from lan0",
+            "queries to dnsmasq from lan0"
+        ]
+    );
+    let rules: Vec<&str> = asked.iter().map(|(_, path)| path.iptables.as_str()).collect();
+    assert_eq!(
+        rules,
+        [
+            "-i lan0 -p ipv6-icmp -j ACCEPT",
+            "-i lan0 -p udp --dport 5351 -j ACCEPT",
+            "-i lan0 -p udp --dport 67 -j ACCEPT",
+            "-i lan0 -p udp --dport 53 -j ACCEPT\n-i lan0 -p tcp --dport 53 -j ACCEPT"
+        ]
+    );
+    assert!(asked[0].0.is_discovery && asked[0].0.octets[7] == 255);
+    // A client without an address asks everybody (RFC 2131 §4.1).
+    assert_eq!(asked[2].0.octets[12..20], [0, 0, 0, 0, 255, 255, 255, 255]);
+    assert_eq!(asked[2].0.service.as_deref(), Some("0.0.0.0:67"));
+}
