@@ -79,7 +79,7 @@ fn real_host_and_anycast() -> Result<()> {
             }
             _ => {
                 assert_eq!(value("loss"), 0.0, "{sample:#?}");
-                assert!(value("host-cpu") > 0.0 && value("sent") >= 100.0, "{sample:#?}");
+                assert!(value("host-cpu") > 0.0 && value("sent") >= 60.0, "{sample:#?}");
             }
         }
     }

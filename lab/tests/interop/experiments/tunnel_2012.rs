@@ -22,7 +22,7 @@ pub const TESTS: &[Interop] = &[
 
 pub const INSTANCES: &[Instance] = &[THREE_WAYS, BAD_PATH, BREAKDOWN];
 
-const THREE_WAYS: Instance = instance(&[("sizes", "1536"), ("series", "flow,rtt,tcp,udp")]);
+const THREE_WAYS: Instance = instance(&[("sizes", "64"), ("series", "flow,rtt,tcp,udp")]);
 const BAD_PATH: Instance = instance(&[("sizes", "512"), ("series", "rtt"), ("delay", "10"), ("rate", "100")]);
 const BREAKDOWN: Instance = instance(&[("sizes", "512"), ("series", "breakdown,life,ftp,ditg")]);
 
