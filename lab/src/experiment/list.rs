@@ -39,7 +39,7 @@ mod tests {
                 let short = device.split([',', '(']).next().unwrap_or_default().trim();
                 card.what.starts_with(short) || short.to_lowercase().replace(' ', "-") == card.name
             };
-            assert!(published.iter().any(|device| named(&device)), "{}: {published:?}", card.name);
+            assert!(published.iter().any(named), "{}: {published:?}", card.name);
         }
     }
 
