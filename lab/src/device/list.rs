@@ -2,7 +2,8 @@
 
 use super::contract::Device;
 use super::guest::{
-    GuestForwarding, GuestIp6tnl, GuestIsatapd, GuestJool, GuestSit, GuestSiteGateway, GuestSixway,
+    GuestForwarding, GuestIp6tnl, GuestIsatapd, GuestJool, GuestSit, GuestSitTicking, GuestSiteGateway,
+    GuestSixway,
 };
 use super::kernel::{KernelForwarding, KernelMasquerade};
 use super::miredo::Miredo;
@@ -30,6 +31,7 @@ const KNOWN: &[&dyn Device] = &[
     &RECURSOR,
     &GuestForwarding,
     &GuestSit,
+    &GuestSitTicking,
     &GuestIp6tnl,
     &GuestIsatapd,
     &GuestJool,

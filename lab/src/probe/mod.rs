@@ -22,7 +22,7 @@ pub use ftp::{fetch_file, serve_file};
 pub use iperf::{Bulk, BulkServer, Direction, serve_bulk, udp_by_iperf};
 pub use mgen::{MgenReport, mgen};
 pub use openvpn::{VPN_FAR, openvpn};
-pub use ping::{RoundTrips, ping};
+pub use ping::{RoundTrips, answered, ping};
 pub use ping_pong::ping_pong;
 pub use sipp::{SIPP_PORT, SippReport, sipp};
 pub use small_udp::{PAYLOAD, SmallUdp, flooded, flooded_counting, open, small_udp};

@@ -52,8 +52,8 @@ pub fn ping(
     Ok(RoundTrips { sent: count, answered, milliseconds: times(&finished.stdout) })
 }
 
-/// Numbers of the requests that were answered, from 1.
-fn answered(said: &str) -> impl Iterator<Item = u32> {
+/// Numbers of the requests that were answered, from 1, by what `ping` said.
+pub fn answered(said: &str) -> impl Iterator<Item = u32> {
     let answers = said.lines().filter(|line| line.contains(" bytes from ") && !line.contains("DUP!"));
     answers.filter_map(|line| line.split_once("icmp_seq=")?.1.split_whitespace().next()?.parse().ok())
 }

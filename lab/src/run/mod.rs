@@ -3,6 +3,8 @@
 mod catalogue;
 mod comparison;
 mod duration;
+#[cfg(test)]
+mod estimates;
 mod execute;
 mod failure_kit;
 mod options;

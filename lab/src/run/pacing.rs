@@ -118,19 +118,28 @@ impl<'a> Pacing<'a> {
         self.took.iter().flatten().sum()
     }
 
-    /// The estimate, corrected by what the same experiment took.
+    /// The estimate, corrected by what the same series took; what its experiment took counts as much as one more cell of the series.
     fn expected(&self, at: usize) -> f64 {
-        let experiment = &self.cells[at].experiment;
-        let own = (0..self.cells.len()).filter(|other| self.cells[*other].experiment == *experiment);
+        let (cell, estimate) = (&self.cells[at], self.estimates[at]);
+        let (took, estimated) = self.measured(|other| other.experiment == cell.experiment);
+        let of_experiment = if estimated > 0.0 { took / estimated } else { 1.0 };
+        let is_same = |other: &Cell| other.experiment == cell.experiment && other.series == cell.series;
+        let (took, estimated) = self.measured(is_same);
+        let all = estimated + estimate;
+        let factor = if all > 0.0 { (took + estimate * of_experiment) / all } else { 1.0 };
+        estimate * factor
+    }
+
+    /// Seconds that such cells took as far as they are measured, and those that were estimated for them.
+    fn measured(&self, is_meant: impl Fn(&Cell) -> bool) -> (f64, f64) {
         let (mut took, mut estimated) = (0.0, 0.0);
-        for other in own {
-            if let Some(seconds) = self.took[other] {
+        for (at, seconds) in self.took.iter().enumerate() {
+            if let Some(seconds) = seconds.filter(|_| is_meant(&self.cells[at])) {
                 took += seconds;
-                estimated += self.estimates[other];
+                estimated += self.estimates[at];
             }
         }
-        let factor = if estimated > 0.0 { took / estimated } else { 1.0 };
-        self.estimates[at] * factor
+        (took, estimated)
     }
 }
 
@@ -262,6 +271,25 @@ mod tests {
         let mut short = Pacing::new(&cells, vec![10.0; 6], Some(20.0));
         short.note(0, 5.0);
         assert_eq!(short.seconds_left(), 15.0);
+    }
+
+    #[test]
+    fn what_a_series_took_is_expected_of_its_other_cells_and_less_of_other_series() {
+        let cells: Vec<Cell> = cells(&["x"], 4)
+            .into_iter()
+            .enumerate()
+            .map(|(at, cell)| Cell { series: ["s", "t"][at / 4].to_owned(), repeat: 0, ..cell })
+            .collect();
+        let mut pacing = Pacing::new(&cells, vec![10.0; 8], None);
+        (0..3).for_each(|at| pacing.note(at, 5.0));
+        assert_eq!((pacing.expected(3), pacing.expected(4)), (5.0, 5.0), "nothing else is known");
+        // Of the second series the first cell takes much longer: the next ones are expected to take as long as that, nearly.
+        pacing.note(3, 5.0);
+        pacing.note(4, 45.0);
+        assert_eq!(pacing.expected(5), 29.0, "45 s of one cell, and 13 s of a cell of the experiment");
+        pacing.note(5, 45.0);
+        pacing.note(6, 45.0);
+        assert!((38.0..45.0).contains(&pacing.expected(7)), "{}", pacing.expected(7));
     }
 
     #[test]

@@ -19,6 +19,7 @@ pub struct Hosted {
     place: Place,
     taps: Vec<Tap>,
     modules: &'static [&'static str],
+    words: &'static str,
     script: String,
     console: Console,
 }
@@ -29,18 +30,36 @@ impl Hosted {
     /// # Errors
     /// It does not boot, or the script fails.
     pub fn start(place: &Place, modules: &'static [&'static str], script: &str) -> Result<Self> {
+        Self::start_with(place, modules, "", script)
+    }
+
+    /// The same with words on its kernel's command line.
+    ///
+    /// # Errors
+    /// It does not boot, or the script fails.
+    pub fn start_with(
+        place: &Place,
+        modules: &'static [&'static str],
+        words: &'static str,
+        script: &str,
+    ) -> Result<Self> {
         let script = settings(place)? + script;
         let host = place.network.host(place.host)?;
         place.links().try_for_each(|link| host.ip(&format!("address flush dev {link}")).map(drop))?;
         let taps = place.links().map(|link| plug(&place.network, place.host, link));
         let taps = taps.collect::<Result<Vec<_>>>()?;
-        let console = booted(place, &taps, modules, &script)?;
-        Ok(Self { place: place.clone(), taps, modules, script, console })
+        let console = booted(place, &taps, (modules, words), &script)?;
+        Ok(Self { place: place.clone(), taps, modules, words, script, console })
     }
 }
 
-fn booted(place: &Place, taps: &[Tap], modules: &[&'static str], script: &str) -> Result<Console> {
-    let console = Kind::chosen().boot(place, taps, modules)?;
+fn booted(
+    place: &Place,
+    taps: &[Tap],
+    (modules, words): (&[&'static str], &str),
+    script: &str,
+) -> Result<Console> {
+    let console = Kind::chosen().boot(place, taps, modules, words)?;
     if let Some(core) = place.core {
         pin_process(console.process(), core)?;
     }
@@ -52,7 +71,7 @@ impl Running for Hosted {
     /// It boots again, with the same link-layer addresses.
     fn restart(&mut self) -> Result<()> {
         self.place.network.with_process(self.console.process(), Process::stop)?;
-        self.console = booted(&self.place, &self.taps, self.modules, &self.script)?;
+        self.console = booted(&self.place, &self.taps, (self.modules, self.words), &self.script)?;
         Ok(())
     }
 

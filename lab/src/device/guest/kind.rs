@@ -85,12 +85,15 @@ impl Kind {
         }
     }
 
-    /// Boots one in the namespace of the place's host, with these modules.
+    /// Boots one in the namespace of the place's host, with these modules, and these words on its kernel's command line.
     ///
     /// # Errors
     /// It does not start.
-    pub fn boot(self, place: &Place, taps: &[Tap], modules: &[&'static str]) -> Result<Console> {
+    pub fn boot(self, place: &Place, taps: &[Tap], modules: &[&'static str], words: &str) -> Result<Console> {
         let accelerator = match self {
+            Self::Uml if !words.is_empty() => {
+                return Err(Failure::Unexpected(format!("User-Mode Linux has no {words}")));
+            }
             Self::Uml => {
                 let features = Features { modules: modules.to_vec(), instead: None, memory: MEMORY };
                 return kernel_peer::boot(&place.network, place.host, taps, &features);
@@ -98,7 +101,7 @@ impl Kind {
             Self::Qemu => Accelerator::Tcg,
             Self::Kvm => Accelerator::Kvm,
         };
-        guest::boot(&place.network, place.host, taps, modules, (accelerator, MEMORY))
+        guest::boot(&place.network, place.host, taps, modules, (accelerator, MEMORY), words)
     }
 }
 

@@ -9,6 +9,7 @@ mod kind;
 mod plain;
 mod settings;
 mod sit;
+mod sit_ticking;
 mod site_gateway;
 mod sixway_inside;
 
@@ -18,5 +19,6 @@ pub use jool::GuestJool;
 pub use kind::Kind as GuestKind;
 pub use plain::GuestForwarding;
 pub use sit::GuestSit;
+pub use sit_ticking::GuestSitTicking;
 pub use site_gateway::GuestSiteGateway;
 pub use sixway_inside::GuestSixway;

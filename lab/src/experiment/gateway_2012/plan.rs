@@ -277,12 +277,12 @@ impl Experiment for Gateway2012 {
     fn seconds(&self, cell: &Cell, asked: &Asked) -> f64 {
         let load = match cell.series.as_str() {
             "outer" => 0.2,
-            "call" => 2.0 * (180.0 * asked.scale).clamp(0.3, 180.0) + 1.0,
+            "call" => 2.0 * (180.0 * asked.scale).clamp(0.3, 180.0) + 0.8,
             "cpu" => (60.0 * asked.scale).clamp(0.2, 60.0),
-            "connection" | "web" => 1.0 + 60.0 * asked.scale,
-            _ => 2.0 + 4.0 * asked.scale.min(0.02) * 50.0,
+            "connection" | "web" => 0.6 + 60.0 * asked.scale,
+            _ => 4.0 * asked.scale.min(0.02) * 50.0,
         };
-        load + 1.5
+        load + 0.5
     }
 
     fn build(&self, _cell: &Cell, line: &Line<'_>) -> Result<Box<dyn Stage>> {

@@ -9,6 +9,7 @@ use crate::failure::{Failure, Result};
 use crate::load::Outcome;
 use crate::measure::{Capture, Cores};
 use crate::namespace::command;
+use crate::probe::answered;
 use crate::results::{Asked, Cell, Unit};
 use std::time::{Duration, Instant};
 
@@ -18,8 +19,10 @@ const HALF: f64 = 50e6;
 const PACKET: usize = 1_400;
 /// The MTU of the narrower link.
 pub const NARROW: u32 = 1_400;
-/// Echo requests over the narrower link; the first ones find the path's MTU.
+/// Echo requests over the narrower link that are counted.
 const REQUESTS: u32 = 6;
+/// Requests before them, one of which is to be answered: the first ones find the path's MTU, in each direction.
+const FIRST: u32 = 8;
 
 /// A mechanism in one terrain at a time.
 pub struct Farther {
@@ -62,7 +65,7 @@ impl Stage for Farther {
         match cell.series.as_str() {
             "hops" => hops(at_work, cell, scale, sheet)?,
             "narrow" => narrow(at_work, cell, sheet)?,
-            _ => control(at_work, Duration::from_secs_f64((60.0 * scale).clamp(1.0, 60.0)), sheet)?,
+            _ => control(at_work, Duration::from_secs_f64((60.0 * scale).clamp(0.3, 60.0)), sheet)?,
         }
         at_work.commands().into_iter().for_each(|line| sheet.command(line));
         Ok(())
@@ -102,29 +105,52 @@ fn hops(at_work: &AtWork, cell: &Cell, scale: f64, sheet: &mut Sheet) -> Result<
     Ok(())
 }
 
-/// Pings that the sender may split on its way, or must not: how many were answered.
+/// Pings that the sender may split on its way, or must not: how many were lost until one was answered, and how many of the next ones were answered.
 fn narrow(at_work: &AtWork, cell: &Cell, sheet: &mut Sheet) -> Result<()> {
     let octets = cell.at("octets") as u32;
     let discover = if cell.at("df") > 0.0 { "do" } else { "dont" };
     let client = at_work.network().host("client")?;
-    let answered = |target: Target, sheet: &mut Sheet| -> Result<f64> {
+    let ping = |target: Target, words: [&str; 6]| {
         let mut ping = command("ping")?;
-        ping.args(["-n", "-c", &REQUESTS.to_string(), "-i", "0.2", "-W", "1", "-M", discover]);
-        ping.args(["-s", &octets.to_string(), &target.address.to_string()]);
-        let finished = client.run(ping, Duration::from_secs(20))?;
-        sheet.command(finished.typed.clone());
-        Ok(finished.stdout.matches(" bytes from ").count() as f64)
+        ping.args(["-n", "-M", discover, "-s", &octets.to_string()])
+            .args(words)
+            .arg(target.address.to_string());
+        client.run(ping, Duration::from_secs(20))
+    };
+    // How many were lost before one was answered; nothing passes if this host's own kernel refuses it.
+    let first = |target: Target| -> Result<Option<u32>> {
+        for lost in 0..FIRST {
+            let finished = ping(target, ["-c", "1", "-i", "1", "-W", "1"])?;
+            if answered(&finished.stdout).next().is_some() {
+                return Ok(Some(lost));
+            }
+            if finished.stderr.contains("message too long") {
+                break;
+            }
+        }
+        Ok(None)
+    };
+    // It ends with all answers, with an error, or after three seconds, in which it sends more.
+    let counted = |target: Target, sheet: &mut Sheet| -> Result<(Option<u32>, f64)> {
+        let lost = first(target)?;
+        let finished = ping(target, ["-c", &REQUESTS.to_string(), "-i", "0.05", "-w", "3"])?;
+        let all = answered(&finished.stdout).filter(|number| *number <= REQUESTS).count();
+        sheet.command(finished.typed);
+        Ok((lost, all as f64))
     };
     let [target, native] = [at_work.way().target(), at_work.way().native()];
-    let mut through = 0.0;
+    let mut through = (None, 0.0);
     let (_, cost, _) = at_work.metered(|| {
-        through = answered(target, sheet)?;
+        through = counted(target, sheet)?;
         Ok(Outcome::default())
     })?;
     sheet.tester(cost);
+    if let (Some(lost), _) = through {
+        sheet.value("lost-before", f64::from(lost), Unit::Count);
+    }
     sheet.value("sent", f64::from(REQUESTS), Unit::Count);
-    sheet.value("answered", through, Unit::Count);
-    let natively = answered(native, sheet)?;
+    sheet.value("answered", through.1, Unit::Count);
+    let (_, natively) = counted(native, sheet)?;
     sheet.value("answered-natively", natively, Unit::Count);
     Ok(())
 }

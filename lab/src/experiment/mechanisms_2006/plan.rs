@@ -44,7 +44,7 @@ const ABOUT: About = About {
         "NAT46 has no echo requests of more than 1,452 octets: it keeps no state for fragments, and those of ICMP cannot be translated without (RFC 7915 §1.2).",
         "Tunnels over IPv4 have an MTU of 1,480 octets; Teredo has 1,280.",
         "Mechanisms: 1 configured tunnel, 2 6to4, 3 ISATAP, 4 NAT64, 5 NAT46, 6 DS-Lite, 7 Teredo. Hops are routers between a and c; the background is 50 Mbit/s of packets of 1,400 octets, half of the paper's links.",
-        "The narrower link is the one in front of router c, with an MTU of 1,400 octets. DF 0 lets ping's packets be split on their way, DF 1 does not; the first requests find the path's MTU.",
+        "The narrower link is the one in front of router c, with an MTU of 1,400 octets. DF 0 lets ping's packets be split on their way, DF 1 does not. The first requests find the path's MTU: requests are sent until one is answered, and those after it are counted.",
         "The control plane is what passes router b, or the NAT's link, while nobody uses the mechanism.",
         "The published CPU figures are increases on the paper's routers, averages over its sizes.",
     ],
@@ -84,7 +84,8 @@ const ABOUT: About = About {
             series: "narrow",
             axes: &["way", "octets", "df"],
             columns: &[
-                Column { value: "sent", title: "sent" },
+                Column { value: "lost-before", title: "lost before the first answer" },
+                Column { value: "sent", title: "sent after it" },
                 Column { value: "answered", title: "answered" },
                 Column { value: "answered-natively", title: "answered natively" },
             ],
@@ -241,10 +242,10 @@ impl Experiment for Mechanisms2006 {
     fn seconds(&self, cell: &Cell, asked: &Asked) -> f64 {
         match (cell.series.as_str(), cell.at("load")) {
             ("overhead", _) => 0.1,
-            ("narrow", _) => 4.0,
-            ("control", _) => 3.0 + (60.0 * asked.scale).clamp(1.0, 60.0),
-            (_, 1.0) => 1.0 + 5.0 * asked.scale,
-            _ => 1.0 + 2.0 * f64::max(0.1, 60.0 * asked.scale),
+            ("narrow", _) => 0.7,
+            ("control", _) => 0.7 + (60.0 * asked.scale).clamp(0.3, 60.0),
+            (_, 1.0) => 0.5 + 5.0 * asked.scale,
+            _ => 0.5 + 2.0 * f64::max(0.1, 60.0 * asked.scale),
         }
     }
 

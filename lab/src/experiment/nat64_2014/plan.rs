@@ -190,10 +190,10 @@ impl Experiment for Nat642014 {
     /// At scale 1 one client is held to a quarter of a device's 65,000 requests a second; files come at about 2,000 a second.
     fn seconds(&self, cell: &Cell, asked: &Asked) -> f64 {
         match cell.series.strip_prefix("http-").and_then(|clients| clients.parse::<f64>().ok()) {
-            Some(clients) => 1.5 + asked.scale * clients * ADDRESSES as f64 / 2_000.0,
-            None if cell.series == "udp" => 2.0 + time(asked.scale).as_secs_f64(),
-            None if cell.series == "vpn" => 3.0 + asked.scale * ADDRESSES as f64 / 1_000.0,
-            None => 2.0 + asked.scale * f64::max(40.0, cell.at("clients") * 10.0),
+            Some(clients) => 0.7 + asked.scale * clients * ADDRESSES as f64 / 2_000.0,
+            None if cell.series == "udp" => 1.8 + time(asked.scale).as_secs_f64(),
+            None if cell.series == "vpn" => 0.7 + asked.scale * ADDRESSES as f64 / 1_000.0,
+            None => 1.3 + asked.scale * f64::max(40.0, cell.at("clients") * 10.0),
         }
     }
 

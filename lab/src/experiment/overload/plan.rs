@@ -93,8 +93,9 @@ impl Experiment for Overload {
     }
 
     /// What is lost is waited for.
-    fn seconds(&self, _cell: &Cell, asked: &Asked) -> f64 {
-        2.5 + time(asked.scale).as_secs_f64()
+    /// What is offered above the capacity waits to be sent.
+    fn seconds(&self, cell: &Cell, asked: &Asked) -> f64 {
+        1.5 + time(asked.scale).as_secs_f64() + 0.5 * cell.at("load")
     }
 
     fn build(&self, _cell: &Cell, line: &Line<'_>) -> Result<Box<dyn Stage>> {

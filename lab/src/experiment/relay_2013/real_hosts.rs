@@ -30,7 +30,7 @@ const HEADERS: usize = 48;
 
 /// How long a row takes: ten seconds at scale 1.
 pub fn time(scale: f64) -> Duration {
-    Duration::from_secs_f64((10.0 * scale).clamp(0.5, 10.0))
+    Duration::from_secs_f64((10.0 * scale).clamp(0.3, 10.0))
 }
 
 /// A relay and a host that tunnels.

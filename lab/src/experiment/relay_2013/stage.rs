@@ -20,7 +20,9 @@ const RESEND: Duration = Duration::from_millis(10);
 /// How long the device's capacity is measured.
 const CALIBRATION: Duration = Duration::from_millis(500);
 /// One host offers at most this share of the capacity.
-const SHARE: f64 = 0.25;
+pub const SHARE: f64 = 0.25;
+/// The same for the puzzle: the device's CPU is full from seven hosts on, as in the paper.
+pub const PAPERS_SHARE: f64 = 1.0 / 7.0;
 
 /// A relay at work.
 pub struct Relay {
@@ -33,12 +35,13 @@ pub struct Relay {
     octets: usize,
     /// Requests a second that are answered without any pause.
     capacity: f64,
+    share: f64,
     pause: Duration,
 }
 
 impl Relay {
-    /// Builds the network, starts the device as the first task that it can do, and measures its capacity.
-    pub fn build(responders: usize, line: &Line<'_>) -> Result<Self> {
+    /// Builds the network, starts the device as the first task that it can do, and measures its capacity, of which a host offers this share.
+    pub fn build(responders: usize, share: f64, line: &Line<'_>) -> Result<Self> {
         let native = !line.device.tasks().contains(&TaskKind::Relay6to4);
         let task =
             if native { Task::Forward(Forward) } else { Task::Relay6to4(Relay6to4 { address: RELAY }) };
@@ -56,8 +59,17 @@ impl Relay {
             [] => OCTETS,
         };
         let (cores, scale) = (line.cores, line.asked.scale);
-        let mut relay =
-            Self { running, network, native, cores, scale, octets, capacity: 0.0, pause: Duration::ZERO };
+        let mut relay = Self {
+            running,
+            network,
+            native,
+            cores,
+            scale,
+            octets,
+            capacity: 0.0,
+            share,
+            pause: Duration::ZERO,
+        };
         relay.calibrate()?;
         Ok(relay)
     }
@@ -68,7 +80,7 @@ impl Relay {
         self.pause = Duration::ZERO;
         self.capacity = per_second(&self.load(HOSTS.len(), 1.0, Until::Time(CALIBRATION))?);
         let visit = FLOWS as f64 * f64::from(EACH);
-        self.pause = Duration::from_secs_f64(visit / (SHARE * self.capacity.max(1.0)));
+        self.pause = Duration::from_secs_f64(visit / (self.share * self.capacity.max(1.0)));
         Ok(())
     }
 
@@ -118,6 +130,9 @@ impl Stage for Relay {
             // A tick of user space is a hundredth of a second.
             let busy = after.saturating_sub(before) as f64 / 100.0;
             sheet.value("guest-ticks", busy / took.as_secs_f64(), Unit::Cores);
+            let each = |seconds: f64| seconds * 1e3 / outcome.answered.max(1) as f64;
+            sheet.value("cost", each(spent.as_secs_f64()), Unit::CpuMilliseconds);
+            sheet.value("cost-by-ticks", each(busy), Unit::CpuMilliseconds);
         }
         let packets = 2.0 * outcome.answered.max(1) as f64;
         sheet.value("cpu-per-packet", spent.as_nanos() as f64 / packets, Unit::NanosecondsPerPacket);

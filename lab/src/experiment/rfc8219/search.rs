@@ -53,6 +53,11 @@ pub struct Found {
 /// A tester that sends less than this share of what it was to send has met its own limit.
 const KEPT_UP: f64 = 0.98;
 
+/// How many trials a search takes, about: one at the highest rate, and two for each halving of what is unknown.
+pub fn trials(precision: f64) -> f64 {
+    1.0 + 2.0 * (1.0 / precision).log2()
+}
+
 impl Search {
     /// Searches.
     ///
@@ -141,15 +146,17 @@ mod tests {
 
     #[test]
     fn binary_search_finds_a_known_capacity() {
-        let mut random = Random(1);
+        let (mut random, mut all) = (Random(1), 0.0);
         for seed in 0..200 {
             let capacity = 2_000.0 + random.share() * 900_000.0;
             let mut model = model(capacity, seed);
             let found = run(SEARCH, &mut model);
             assert!(found.rate <= capacity && found.rate >= capacity * 0.985 - 1.0, "{capacity}: {found:?}");
             assert!(!found.is_at_ceiling && model.trials <= 20, "{} trials", model.trials);
+            all += f64::from(model.trials) / 200.0;
             assert_eq!(model.trials as usize, found.trials.len());
         }
+        assert!((0.5..2.0).contains(&(trials(SEARCH.precision) / all)), "{all} trials on average");
     }
 
     #[test]

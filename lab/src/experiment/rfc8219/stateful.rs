@@ -21,7 +21,7 @@ const POOL: &str = "198.19.1.0/27";
 /// The smallest frame.
 const FRAME: usize = 84;
 /// Frames a second by which a table is filled where its rate is not what is measured, and validated.
-const CAREFUL: f64 = 10_000.0;
+pub const CAREFUL: f64 = 10_000.0;
 /// How often a table that was not filled is filled again (RFC 9693 leaves that to the tester).
 const AGAIN: u32 = 3;
 /// The smallest table that is looked for.

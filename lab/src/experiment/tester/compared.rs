@@ -8,6 +8,11 @@ use crate::results::Unit;
 /// The smaller share of a difference is allowed, if two standard errors are less.
 const ALLOWED: f64 = 0.01;
 
+/// Standard errors of n values of a normal distribution, in deviations by √n: that of their median, √(π/2), and that of half the distance of
+/// their quantiles at one deviation to each side. A quantile q has the variance q (1 − q) / (n f²), where f is the density there.
+const MEDIAN: f64 = 1.253_3;
+const SPREAD: f64 = 0.961_7;
+
 /// One comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compared {
@@ -60,13 +65,13 @@ pub fn compare(kind: Kind, control: &Outcome, outcome: &Outcome, ledger: &Ledger
         Kind::Delay => {
             let injected = at(&times, 0.5);
             let measured = at(&outcome.service, 0.5) - at(&control.service, 0.5);
-            let error = spread(&times) / (times.len().max(1) as f64).sqrt();
+            let error = MEDIAN * spread(&times) / (times.len().max(1) as f64).sqrt();
             let allowed = f64::max(ALLOWED * injected, 2.0 * error);
             Compared { injected, measured, unit: Unit::Milliseconds, allowed, path }
         }
         Kind::Jitter => {
             let injected = spread(&times);
-            let error = injected / (2.0 * times.len().max(1) as f64).sqrt();
+            let error = SPREAD * injected / (times.len().max(1) as f64).sqrt();
             let allowed = f64::max(ALLOWED * injected, 2.0 * error);
             let measured = (spread(&outcome.service).powi(2) - path.powi(2)).max(0.0).sqrt();
             Compared { injected, measured, unit: Unit::Milliseconds, allowed, path }
@@ -108,6 +113,30 @@ mod tests {
             assert!((at(&times, quantile) - expected).abs() < 0.000_5, "{}", at(&times, quantile));
         }
         assert_eq!(at(&crate::load::histogram(), 0.5), 0.0);
+    }
+
+    #[test]
+    fn standard_errors_are_those_of_quantiles() {
+        const VALUES: usize = 1_000;
+        let mut random = Random(9);
+        let figures: Vec<[f64; 2]> = (0..400)
+            .map(|_| {
+                let mut times = crate::load::histogram();
+                for _ in 0..VALUES {
+                    times.saturating_record(((10.0 + random.normal()) * 1e6) as u64);
+                }
+                [at(&times, 0.5), spread(&times)]
+            })
+            .collect();
+        let deviation = |which: usize| {
+            let mean = figures.iter().map(|all| all[which]).sum::<f64>() / figures.len() as f64;
+            let squares = figures.iter().map(|all| (all[which] - mean).powi(2)).sum::<f64>();
+            (squares / figures.len() as f64).sqrt() * (VALUES as f64).sqrt()
+        };
+        for (which, expected) in [(0, MEDIAN), (1, SPREAD)] {
+            let ratio = deviation(which) / expected;
+            assert!((0.88..1.12).contains(&ratio), "{which}: {ratio}");
+        }
     }
 
     fn through(delays: &[f64]) -> Outcome {

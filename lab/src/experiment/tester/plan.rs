@@ -135,8 +135,8 @@ impl Experiment for Tester {
 
     fn seconds(&self, cell: &Cell, asked: &Asked) -> f64 {
         match cell.series.starts_with("bare") {
-            true => 0.5 + 2.5 * asked.scale.clamp(0.1, 1.0),
-            false => 3.0 + 2.0 * packets(asked.scale) as f64 / RATE,
+            true => 0.1 + (2.0 * asked.scale).clamp(0.1, 2.0),
+            false => 0.5 + 2.0 * packets(asked.scale) as f64 / RATE,
         }
     }
 

@@ -48,7 +48,7 @@ fn stream<'a>(network: &'a Network, cores: Cores, server: &str, payload: usize) 
 pub struct Injection {
     /// The comparison.
     pub compared: Compared,
-    /// The load through the link while it did nothing.
+    /// The load through the link while it did nothing, before and after.
     pub control: Outcome,
     /// The load through it.
     pub outcome: Outcome,
@@ -60,7 +60,7 @@ pub struct Injection {
     pub command: String,
 }
 
-/// Measures an impairment: this many packets at a rate, after a tenth of them through the same process while it does nothing.
+/// Measures an impairment: this many packets at a rate, and a twentieth of them before and after through the same process while it does nothing.
 ///
 /// # Errors
 /// Something does not start.
@@ -85,8 +85,10 @@ pub fn inject(
     interrupt::wait_until(Duration::from_secs(10), "a packet that arrives through the box", || {
         Ok(stream(network, cores, THROUGH, 16)?.run(pace, Until::Count(10))?.lost == 0)
     })?;
-    let (control, ..) = through(Impairment::default(), packets.div_ceil(10))?;
+    let unimpaired = || through(Impairment::default(), packets.div_ceil(20));
+    let (mut control, ..) = unimpaired()?;
     let (outcome, ledger, cpu, command) = through(kind.impairment(seed), packets)?;
+    control.add(&unimpaired()?.0);
     let compared = compare(kind, &control, &outcome, &ledger);
     Ok(Injection { compared, control, outcome, ledger, cpu, command })
 }

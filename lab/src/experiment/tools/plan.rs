@@ -82,7 +82,7 @@ impl Experiment for Tools {
     }
 
     fn seconds(&self, cell: &Cell, asked: &Asked) -> f64 {
-        4.0 + 2.0 * (5_000.0 * asked.scale).clamp(20.0, 1_000.0) / cell.at("per-s").max(1.0)
+        0.4 + 2.0 * (5_000.0 * asked.scale).clamp(20.0, 1_000.0) / cell.at("per-s").max(1.0)
     }
 
     fn build(&self, _cell: &Cell, line: &Line<'_>) -> Result<Box<dyn Stage>> {

@@ -172,13 +172,14 @@ impl Experiment for Tunnel2012 {
 
     fn seconds(&self, cell: &Cell, asked: &Asked) -> f64 {
         match cell.series.as_str() {
-            "flow" => 4.0,
-            "life" => 6.0 + 60.0 * asked.scale,
-            "ftp" => 4.0,
-            "ditg" => 10.0 + 4.0 * 60.0 * asked.scale,
-            "breakdown" => 3.0 + f64::from(packets(asked.scale)) * 0.004,
-            "rtt" => 1.0 + f64::from(packets(asked.scale)) * 0.001,
-            _ => 1.0 + 30.0 * asked.scale.max(0.01),
+            "flow" => 1.0,
+            "life" => 1.0 + (60.0 * asked.scale).clamp(0.5, 60.0),
+            "ftp" => 0.7,
+            // Four streams, each with a second in which its programs start and end.
+            "ditg" => 4.0 * (1.1 + (60.0 * asked.scale).clamp(0.2, 60.0)),
+            "breakdown" => 0.5 + f64::from(packets(asked.scale)) * 0.004,
+            "rtt" => 0.7 + f64::from(packets(asked.scale)) * 0.001,
+            _ => 0.6 + 30.0 * asked.scale.max(0.01),
         }
     }
 

@@ -38,7 +38,7 @@ pub fn ftp(at_work: &AtWork, scale: f64, sheet: &mut Sheet) -> Result<()> {
 
 /// D-ITG's round trips over UDP and TCP, through the tunnel and over native IPv6, at one rate.
 pub fn by_ditg(at_work: &AtWork, data: usize, scale: f64, sheet: &mut Sheet) -> Result<()> {
-    let time = Duration::from_secs_f64((60.0 * scale).clamp(0.5, 60.0));
+    let time = Duration::from_secs_f64((60.0 * scale).clamp(0.2, 60.0));
     let run = |name: &str, address, is_tcp, sheet: &mut Sheet| -> Result<()> {
         let load = DitgLoad { is_tcp, payload: data, per_second: RATE, time };
         let report = ditg(at_work.network(), ("client", "server"), address, load)?;

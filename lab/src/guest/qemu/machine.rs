@@ -32,7 +32,8 @@ impl Accelerator {
     }
 }
 
-/// Boots a guest in the namespace of a host; its eth0, eth1, … are these tap devices there, and it loads these modules.
+/// Boots a guest in the namespace of a host; its eth0, eth1, … are these tap devices there, and it loads these modules. It has this memory in MiB,
+/// and these words on its kernel's command line.
 ///
 /// # Errors
 /// It does not start.
@@ -41,7 +42,8 @@ pub fn boot(
     host: &str,
     taps: &[Tap],
     modules: &[&str],
-    (accelerator, memory): (Accelerator, u32),
+    hardware: (Accelerator, u32),
+    words: &str,
 ) -> Result<Console> {
     let image =
         Image::find().ok_or_else(|| Failure::Unexpected("needs a guest's kernel (make guest)".into()))?;
@@ -59,7 +61,7 @@ pub fn boot(
     image.first_files(&control.join("first.cpio"), network.folder(), &init)?;
     let files = control.join("files.sock");
     show_files(network, host, &files)?;
-    let qemu = machine(&image, &control, taps, (accelerator, memory))?;
+    let qemu = machine(&image, &control, taps, hardware, words)?;
     Ok(Console::new(network.start(host, qemu)?, control))
 }
 
@@ -79,6 +81,7 @@ fn machine(
     control: &Path,
     taps: &[Tap],
     (accelerator, memory): (Accelerator, u32),
+    words: &str,
 ) -> Result<Command> {
     let mut qemu = Command::new("sh");
     // Both ends of the pipe are held open by QEMU, so the guest's console never ends.
@@ -91,10 +94,8 @@ fn machine(
     qemu.arg("-object").arg(format!("memory-backend-memfd,id=ram,size={memory}M,share=on"));
     qemu.args(["-numa", "node,memdev=ram"]);
     qemu.arg("-kernel").arg(image.kernel()).args(["-initrd", "first.cpio"]);
-    qemu.args([
-        "-append",
-        "console=ttyS0 quiet panic=-1 mitigations=off nokaslr no_timer_check rdinit=/init",
-    ]);
+    let usual = "console=ttyS0 quiet panic=-1 mitigations=off nokaslr no_timer_check rdinit=/init";
+    qemu.arg("-append").arg(format!("{usual} {words}"));
     qemu.args(["-chardev", "socket,id=files,path=files.sock"]);
     qemu.args(["-device", "vhost-user-fs-pci,chardev=files,tag=machine"]);
     for (number, tap) in taps.iter().enumerate() {

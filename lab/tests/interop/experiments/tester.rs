@@ -1,6 +1,6 @@
 //! The lab measures itself.
 
-use super::tiny::tiny;
+use super::tiny::Instance;
 use crate::Interop;
 use sixway_lab::experiment::tester::Tester;
 use sixway_lab::failure::Result;
@@ -12,8 +12,12 @@ pub const TESTS: &[Interop] = &[Interop::new(
     tester,
 )];
 
+pub const INSTANCES: &[Instance] = &[TESTER];
+
+const TESTER: Instance = Instance { experiment: &Tester, devices: &[], set: &[] };
+
 fn tester() -> Result<()> {
-    let results = tiny(&Tester, &[])?;
+    let results = TESTER.run()?;
     assert_eq!(results.samples.len(), 15, "ten on the bare link, and five impairments");
     for sample in &results.samples {
         let value = |name: &str| sample.values.get(name).map(|value| value.value);

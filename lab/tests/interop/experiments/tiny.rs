@@ -1,39 +1,80 @@
-//! An experiment at its smallest scale, in a folder that goes away.
+//! Experiments at their smallest scale, each in a folder that goes away, and how long all of them may take.
 
+use super::{
+    gateway_2012, mechanisms_2006, nat64_2014, overload, relay_2013, rfc8219, tester, tools, tunnel_2012,
+};
 use crate::Interop;
-use sixway_lab::device::{self, Device};
+use sixway_lab::device::{self, Device, Realm};
 use sixway_lab::experiment::{self, Experiment};
 use sixway_lab::failure::{Failure, Result};
 use sixway_lab::measure::{Cores, fixed_work};
-use sixway_lab::results::{Asked, Header, Machine, Results, SCHEMA, Store, read};
+use sixway_lab::results::{Asked, Cell, Header, Machine, Results, SCHEMA, Store, read};
 use sixway_lab::run::{Laboratory, execute, plan};
 use sixway_lab::topology::Network;
+use std::fmt::Write as _;
 use std::path::Path;
 
-pub const TESTS: &[Interop] =
-    &[Interop::new("every_experiment_has_a_tiny_instance", &[], every_experiment_has_one)];
-
-/// Experiments whose smallest instance is a test, each in a file of this folder.
-const TESTED: &[&str] = &[
-    "gateway-2012",
-    "mechanisms-2006",
-    "nat64-2014",
-    "overload",
-    "relay-2013",
-    "rfc8219",
-    "tester",
-    "tools",
-    "tunnel-2012",
+pub const TESTS: &[Interop] = &[
+    Interop::new("every_experiment_has_a_tiny_instance", &[], every_experiment_has_one),
+    Interop::new("all_tiny_instances_are_planned_for_90_seconds", &[], all_are_short),
 ];
 
-/// Runs an experiment with all its usual devices that can run here.
-pub fn tiny(experiment: &dyn Experiment, set: &[(&str, &str)]) -> Result<Results> {
-    tiny_with(experiment, &[], set)
+/// All that run in `make test`, by the files of this folder.
+const ALL: [&[Instance]; 9] = [
+    gateway_2012::INSTANCES,
+    mechanisms_2006::INSTANCES,
+    nat64_2014::INSTANCES,
+    overload::INSTANCES,
+    relay_2013::INSTANCES,
+    rfc8219::INSTANCES,
+    tester::INSTANCES,
+    tools::INSTANCES,
+    tunnel_2012::INSTANCES,
+];
+
+/// Seconds for all of them. Guests are not counted: that a device runs in one is proved, and it takes the time to boot.
+const BUDGET: f64 = 90.0;
+
+/// A run of an experiment at its smallest.
+#[derive(Clone, Copy)]
+pub struct Instance {
+    pub experiment: &'static dyn Experiment,
+    /// Without any, those that are usual.
+    pub devices: &'static [&'static str],
+    pub set: &'static [(&'static str, &'static str)],
 }
 
-/// Runs an experiment with these devices.
-pub fn tiny_with(experiment: &dyn Experiment, devices: &[&str], set: &[(&str, &str)]) -> Result<Results> {
-    run_with(experiment, &device::all(), devices, set, None)
+impl Instance {
+    /// Measures all its cells.
+    pub fn run(&self) -> Result<Results> {
+        run_with(self.experiment, &device::all(), self.devices, self.set, None)
+    }
+
+    /// Seconds that are planned for its cells: on this machine, and in guests.
+    fn seconds(&self) -> Result<[f64; 2]> {
+        let asked = asked(self.experiment, self.devices, self.set);
+        let mut seconds = [0.0; 2];
+        for cell in plan(&[self.experiment], &device::all(), &asked)? {
+            let device = device::find(&cell.device);
+            let in_guest = device.is_some_and(|device| matches!(device.card().realm, Realm::Guest(_)));
+            seconds[usize::from(in_guest)] += self.experiment.seconds(&cell, &asked);
+        }
+        Ok(seconds)
+    }
+}
+
+fn asked(experiment: &dyn Experiment, devices: &[&str], set: &[(&str, &str)]) -> Asked {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    Asked {
+        experiments: words(&[experiment.about().name]),
+        devices: words(devices),
+        scale: 0.001,
+        repeats: 1,
+        quick: true,
+        set: set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
+        seed: 1,
+        pin: true,
+    }
 }
 
 /// Runs an experiment with some of these devices, into this folder or one that goes away.
@@ -44,17 +85,7 @@ pub fn run_with(
     set: &[(&str, &str)],
     out: Option<&Path>,
 ) -> Result<Results> {
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-    let asked = Asked {
-        experiments: words(&[experiment.about().name]),
-        devices: words(devices),
-        scale: 0.001,
-        repeats: 1,
-        quick: true,
-        set: set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
-        seed: 1,
-        pin: true,
-    };
+    let asked = asked(experiment, devices, set);
     let here = Machine::here();
     let able: Vec<_> = all.iter().copied().filter(|device| device.cannot_run(&here).is_none()).collect();
     let cells = plan(&[experiment], &able, &asked)?;
@@ -68,7 +99,7 @@ pub fn run_with(
         machine: here,
         devices: Vec::new(),
         minutes: None,
-        plan: cells.iter().map(sixway_lab::results::Cell::key).collect(),
+        plan: cells.iter().map(Cell::key).collect(),
     };
     let folder = Network::new(&[])?;
     let usual = folder.folder().join("results");
@@ -83,10 +114,23 @@ pub fn run_with(
 fn every_experiment_has_one() -> Result<()> {
     for experiment in experiment::all() {
         let name = experiment.about().name;
-        if !TESTED.contains(&name) {
+        let has_one = ALL.concat().iter().any(|instance| instance.experiment.about().name == name);
+        if !has_one {
             return Err(Failure::Unexpected(format!("{name} has no test in tests/interop/experiments")));
         }
     }
-    assert_eq!(TESTED.len(), experiment::all().len(), "a name of no experiment");
+    Ok(())
+}
+
+/// By the estimates that runs show; what a machine does meanwhile does not count.
+fn all_are_short() -> Result<()> {
+    let (mut all, mut text) = (0.0, String::new());
+    for instance in ALL.concat() {
+        let [here, in_guests] = instance.seconds()?;
+        all += here;
+        let (name, set) = (instance.experiment.about().name, instance.set);
+        writeln!(text, "{here:5.1} s and {in_guests:4.1} s in guests: {name} {set:?}").ok();
+    }
+    assert!(all <= BUDGET, "{all:.0} s of {BUDGET:.0} s:\n{text}");
     Ok(())
 }

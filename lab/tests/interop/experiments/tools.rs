@@ -1,6 +1,6 @@
 //! The papers' own tools next to our loads.
 
-use super::tiny::tiny_with;
+use super::tiny::Instance;
 use crate::Interop;
 use sixway_lab::experiment::{Experiment as _, Tools};
 use sixway_lab::failure::Result;
@@ -19,18 +19,27 @@ pub const TESTS: &[Interop] = &[
     ),
 ];
 
+pub const INSTANCES: &[Instance] = &[PACKETS, PROGRAMS];
+
+const PACKETS: Instance = instance(&[("tools", "1,2,3"), ("per-s", "200")]);
+const PROGRAMS: Instance = instance(&[("tools", "4,5,6,7,8"), ("per-s", "200")]);
+
+const fn instance(set: &'static [(&'static str, &'static str)]) -> Instance {
+    Instance { experiment: &Tools, devices: &["kernel"], set }
+}
+
 fn packets() -> Result<()> {
-    all_answered("1,2,3")
+    all_answered(PACKETS, 3)
 }
 
 fn programs() -> Result<()> {
-    all_answered("4,5,6,7,8")
+    all_answered(PROGRAMS, 5)
 }
 
 /// Whatever the machine does, both lose nothing; whether their times agree is a finding of a quiet machine.
-fn all_answered(tools: &str) -> Result<()> {
-    let results = tiny_with(&Tools, &["kernel"], &[("tools", tools), ("per-s", "100")])?;
-    assert_eq!(results.samples.len(), tools.split(',').count());
+fn all_answered(instance: Instance, tools: usize) -> Result<()> {
+    let results = instance.run()?;
+    assert_eq!(results.samples.len(), tools);
     for sample in &results.samples {
         let value = |name: &str| sample.values.get(name).map_or(f64::NAN, |value| value.value);
         assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");

@@ -1,6 +1,6 @@
 //! The 6to4 tunnel between two routers.
 
-use super::tiny::tiny;
+use super::tiny::Instance;
 use crate::Interop;
 use sixway_lab::experiment::{Experiment as _, Tunnel2012};
 use sixway_lab::failure::Result;
@@ -20,10 +20,19 @@ pub const TESTS: &[Interop] = &[
     ),
 ];
 
+pub const INSTANCES: &[Instance] = &[THREE_WAYS, BAD_PATH, BREAKDOWN];
+
+const THREE_WAYS: Instance = instance(&[("sizes", "64"), ("series", "flow,rtt,tcp,udp")]);
+const BAD_PATH: Instance = instance(&[("sizes", "512"), ("series", "rtt"), ("delay", "10"), ("rate", "100")]);
+const BREAKDOWN: Instance = instance(&[("sizes", "512"), ("series", "breakdown,life,ftp,ditg")]);
+
+const fn instance(set: &'static [(&'static str, &'static str)]) -> Instance {
+    Instance { experiment: &Tunnel2012, devices: &[], set }
+}
+
 /// 10 ms of delay in each direction, in a link of 100 Mbit/s: the tunnel and the native ways have it.
 fn bad_path() -> Result<()> {
-    let set = [("sizes", "512"), ("series", "rtt"), ("delay", "10"), ("rate", "100")];
-    let results = tiny(&Tunnel2012, &set)?;
+    let results = BAD_PATH.run()?;
     assert_eq!(results.samples.len(), 1);
     let sample = &results.samples[0];
     assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");
@@ -40,8 +49,7 @@ fn bad_path() -> Result<()> {
 
 /// The parts of the overhead add up, an idle tunnel sends nothing, and the file comes whole.
 fn breakdown() -> Result<()> {
-    let set = [("sizes", "512"), ("series", "breakdown,life,ftp,ditg")];
-    let results = tiny(&Tunnel2012, &set)?;
+    let results = BREAKDOWN.run()?;
     assert_eq!(results.samples.len(), 4);
     for sample in &results.samples {
         let value = |name: &str| sample.values.get(name).map_or(f64::NAN, |value| value.value);
@@ -72,8 +80,8 @@ fn breakdown() -> Result<()> {
 }
 
 fn tunnel_2012() -> Result<()> {
-    let results = tiny(&Tunnel2012, &[("sizes", "64,1536"), ("series", "flow,rtt,tcp,udp")])?;
-    assert_eq!(results.samples.len(), 7, "the flow, and three loads at two sizes");
+    let results = THREE_WAYS.run()?;
+    assert_eq!(results.samples.len(), 4, "the flow, and three loads");
     for sample in &results.samples {
         let value = |name: &str| sample.values.get(name).map_or(f64::NAN, |value| value.value);
         assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");
