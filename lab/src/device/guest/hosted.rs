@@ -1,11 +1,12 @@
 //! A guest that has taken the place of a host: its links, addresses and routes.
 
+use super::esp;
 use super::kind::Kind;
 use super::settings::settings;
 use crate::device::contract::Running;
 use crate::device::place::Place;
-use crate::device::reading::{CpuReading, CpuSource, MemoryReading};
-use crate::failure::Result;
+use crate::device::reading::{Change, CpuReading, CpuSource, MemoryReading};
+use crate::failure::{Failure, Result};
 use crate::kernel_peer::{Console, Tap, plug};
 use crate::probe::cpu::{family_cpu, pin_process};
 use crate::process::Process;
@@ -20,6 +21,8 @@ pub struct Hosted {
     taps: Vec<Tap>,
     modules: &'static [&'static str],
     script: String,
+    /// What has been changed since it booted.
+    protected: Option<String>,
     console: Console,
 }
 
@@ -35,7 +38,7 @@ impl Hosted {
         let taps = place.links().map(|link| plug(&place.network, place.host, link));
         let taps = taps.collect::<Result<Vec<_>>>()?;
         let console = booted(place, &taps, modules, &script)?;
-        Ok(Self { place: place.clone(), taps, modules, script, console })
+        Ok(Self { place: place.clone(), taps, modules, script, protected: None, console })
     }
 }
 
@@ -49,10 +52,22 @@ fn booted(place: &Place, taps: &[Tap], modules: &[&'static str], script: &str) -
 }
 
 impl Running for Hosted {
+    /// `esp`: IPsec between its ends, until a restart; see [`esp::script`].
+    fn configure(&mut self, change: &Change) -> Result<()> {
+        if change.key != "esp" {
+            return Err(Failure::Unexpected(format!("{} cannot be changed in a guest", change.key)));
+        }
+        let script = Kind::chosen().loading(&esp::MODULES)? + "set -e\n" + &esp::script(&change.value)?;
+        self.console.run_script(&self.place.network, &script, PATIENCE)?.succeeded()?;
+        self.protected = Some(script);
+        Ok(())
+    }
+
     /// It boots again, with the same link-layer addresses.
     fn restart(&mut self) -> Result<()> {
         self.place.network.with_process(self.console.process(), Process::stop)?;
         self.console = booted(&self.place, &self.taps, self.modules, &self.script)?;
+        self.protected = None;
         Ok(())
     }
 
@@ -73,7 +88,7 @@ impl Running for Hosted {
     }
 
     fn commands(&self) -> Vec<String> {
-        vec![self.script.clone()]
+        [self.script.clone()].into_iter().chain(self.protected.clone()).collect()
     }
 }
 
