@@ -40,12 +40,7 @@ impl Program {
     ///
     /// # Errors
     /// It does not start.
-    pub fn start_on(
-        place: &Place,
-        commands: Vec<String>,
-        launch: Launch,
-        cores: Vec<usize>,
-    ) -> Result<Self> {
+    pub fn start_on(place: &Place, commands: Vec<String>, launch: Launch, cores: Vec<usize>) -> Result<Self> {
         let process = pinned(place, &launch, &cores)?;
         Ok(Self { place: place.clone(), launch, commands, cores, process, counters: None, forget: None })
     }

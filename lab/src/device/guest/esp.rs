@@ -78,8 +78,10 @@ mod tests {
             script.lines().filter(|line| line.contains(" state ")).map(str::to_owned).collect()
         };
         assert_eq!((states(&near).len(), states(&near)), (2, states(&far)));
-        let out = "policy add src 192.0.2.1/32 dst 198.51.100.1/32 dir out tmpl src 192.0.2.1 dst 198.51.100.1";
-        let fwd = "policy add src 192.0.2.1/32 dst 198.51.100.1/32 dir fwd tmpl src 192.0.2.1 dst 198.51.100.1";
+        let out =
+            "policy add src 192.0.2.1/32 dst 198.51.100.1/32 dir out tmpl src 192.0.2.1 dst 198.51.100.1";
+        let fwd =
+            "policy add src 192.0.2.1/32 dst 198.51.100.1/32 dir fwd tmpl src 192.0.2.1 dst 198.51.100.1";
         assert!(near.contains(out) && !far.contains(out) && far.contains(fwd), "{near}{far}");
         for wrong in ["", "192.0.2.1", "a b c d", "192.0.2.1 198.51.100.1 192.0.2.1/32"] {
             assert!(script(wrong).is_err(), "{wrong}");

@@ -156,8 +156,10 @@ mod tests {
     use crate::packet::{echo_request, ipv6, udp};
     use std::net::{Ipv4Addr, Ipv6Addr};
 
-    const HOSTS: [Ipv6Addr; 2] =
-        [Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0x5efe, 0xc000, 0x201), Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1)];
+    const HOSTS: [Ipv6Addr; 2] = [
+        Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0x5efe, 0xc000, 0x201),
+        Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1),
+    ];
 
     fn over4(next: u8, payload: &[u8]) -> Vec<u8> {
         let header = Ipv4Header::new(Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST, next, payload.len());

@@ -66,7 +66,9 @@ impl Stage for Ipsec {
             at_work.is_reached(target, if is_ping { octets } else { 56 })?;
             match is_ping {
                 true => at_work.echo(target, octets, (10_000.0 * scale).clamp(20.0, 10_000.0) as u16),
-                false => at_work.udp(target, octets, Duration::from_secs_f64((60.0 * scale).clamp(0.1, 60.0))),
+                false => {
+                    at_work.udp(target, octets, Duration::from_secs_f64((60.0 * scale).clamp(0.1, 60.0)))
+                }
             }
         };
         let (through, cost, spent) = at_work.metered(|| load(at_work.way().target()))?;

@@ -84,7 +84,8 @@ impl Stage for Bursts {
             let (mut text, mut tries) = (String::new(), 0);
             let (frames, too_long) = longest((FEWEST, most), precision, |frames| {
                 let outcome = undisturbed(stream, cores, frames)?;
-                writeln!(text, "{frames} frames at {:.0} a second: {} lost", rate(&outcome), outcome.lost).ok();
+                writeln!(text, "{frames} frames at {:.0} a second: {} lost", rate(&outcome), outcome.lost)
+                    .ok();
                 tries += 1;
                 Ok::<_, Failure>(outcome.lost == 0)
             })?;

@@ -46,8 +46,13 @@ impl Stage for Recovery {
         let Scene { running, ends } = &self.scene;
         let (frame, time) = (cell.at("frame") as usize, self.time);
         let ceiling = ends.ceiling(frame)?.max(LEAST);
-        let search =
-            Search { rates: (LEAST, ceiling), passed: 0.0, loss: GIVEN, precision: self.precision, repeats: 3 };
+        let search = Search {
+            rates: (LEAST, ceiling),
+            passed: 0.0,
+            loss: GIVEN,
+            precision: self.precision,
+            repeats: 3,
+        };
         let found = search.run(&mut Frames { tester: ends, frame, time })?;
         let per_second = (OVERLOAD * found.rate).clamp(LEAST, ceiling);
         let pace = Pace::Open { per_second, gaps: Gaps::Halved(time) };

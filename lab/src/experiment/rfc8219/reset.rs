@@ -68,8 +68,13 @@ impl Stage for Reset {
         let (frame, time) = (cell.at("frame") as usize, self.time);
         let ends = &self.scene.ends;
         let (cores, ceiling) = (ends.cores, ends.ceiling(frame)?.max(LEAST));
-        let search =
-            Search { rates: (LEAST, ceiling), passed: 0.0, loss: GIVEN, precision: self.precision, repeats: 3 };
+        let search = Search {
+            rates: (LEAST, ceiling),
+            passed: 0.0,
+            loss: GIVEN,
+            precision: self.precision,
+            repeats: 3,
+        };
         let found = search.run(&mut Frames { tester: ends, frame, time })?;
         let per_second = found.rate.max(LEAST);
         let meter = Meter::begin(cores, Reading::Ticks)?;
@@ -97,8 +102,7 @@ mod tests {
     fn both_methods_agree_on_a_known_reset() {
         // 10,000 frames a second for 2 s, of which those of 400 ms are missing; 50 of them were refused by the sender's own kernel.
         let silence = Duration::from_millis(400);
-        let outcome =
-            Outcome { sent: 19_950, refused: 50, answered: 16_000, silence, ..Outcome::default() };
+        let outcome = Outcome { sent: 19_950, refused: 50, answered: 16_000, silence, ..Outcome::default() };
         let restart = Duration::from_millis(350);
         assert_eq!(reset_times(&outcome, 10_000.0, restart), Some([silence, silence]));
     }

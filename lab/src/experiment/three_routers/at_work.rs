@@ -113,8 +113,7 @@ impl AtWork {
     /// The device has no IPsec, or the mechanism has other ends.
     pub fn protect(&mut self) -> Result<()> {
         let ends = self.way.protection();
-        let ends =
-            ends.ok_or_else(|| Failure::Unexpected(format!("no IPsec for {}", self.way.name())))?;
+        let ends = ends.ok_or_else(|| Failure::Unexpected(format!("no IPsec for {}", self.way.name())))?;
         for (end, value) in self.running.iter_mut().zip(ends) {
             end.configure(&Change { key: "esp".to_owned(), value })?;
         }

@@ -1,8 +1,8 @@
 //! The mechanisms, with what their ends do.
 
 use crate::device::{
-    Aftr, B4, Concentrator, Configured, IsatapHost, IsatapRouter, LeasingHost, Nat46, Nat64, Router6to4, Task,
-    TaskKind, TeredoClient, TeredoRelay, TeredoServer,
+    Aftr, B4, Concentrator, Configured, IsatapHost, IsatapRouter, LeasingHost, Nat46, Nat64, Router6to4,
+    Task, TaskKind, TeredoClient, TeredoRelay, TeredoServer,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -178,7 +178,9 @@ impl Way {
             Self::Configured | Self::SixToFour => {
                 Some([ends([A, C], routers, sites), ends([C, A], turned(routers), turned(sites))])
             }
-            Self::Isatap | Self::Nat64 | Self::Nat46 | Self::DsLite | Self::Teredo | Self::FourOverSix => None,
+            Self::Isatap | Self::Nat64 | Self::Nat46 | Self::DsLite | Self::Teredo | Self::FourOverSix => {
+                None
+            }
         }
     }
 

@@ -49,7 +49,8 @@ fn control_planes() -> Result<()> {
     for sample in &results.samples {
         let value = |name: &str| sample.values.get(name).map_or(f64::NAN, |value| value.value);
         assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");
-        let kinds = ["solicitations", "advertisements", "neighbours", "bubbles", "leases", "echoes", "others"];
+        let kinds =
+            ["solicitations", "advertisements", "neighbours", "bubbles", "leases", "echoes", "others"];
         assert_eq!(kinds.map(value).iter().sum::<f64>(), value("packets"), "{sample:#?}");
         match (sample.cell.series.as_str(), sample.cell.at("way") as u8) {
             ("control", _) => assert!(value("idle") >= 1_000.0, "{sample:#?}"),
