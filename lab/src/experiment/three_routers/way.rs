@@ -158,7 +158,7 @@ impl Way {
             Self::Configured => &[("client", "2001:db8:1c::/64 via 2001:db8:1a::1")],
             Self::FourOverSix => &[
                 ("client", "2001:db8:af::/64 via 2001:db8:a::1"),
-                ("client", "2001:db8:bc::/64 via 2001:db8:a::1"),
+                ("client", "2001:db8:bc::/64 via 2001:db8:a::1 src 2001:db8:a::2"),
                 ("a", "2001:db8:bc::/64 via 2001:db8:ab::2"),
                 ("a", "2001:db8:a::b via 2001:db8:a::2"),
             ],
