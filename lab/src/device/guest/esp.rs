@@ -7,8 +7,19 @@ use crate::failure::{Failure, Result};
 use std::fmt::Write as _;
 use std::net::IpAddr;
 
-/// Modules of Debian's kernel.
-pub const MODULES: [&str; 7] = ["esp4", "esp6", "xfrm_user", "gcm", "ctr", "ghash-generic", "seqiv"];
+/// Modules of Debian's kernel. The last three make the random numbers by which initialisation vectors differ.
+pub const MODULES: [&str; 10] = [
+    "esp4",
+    "esp6",
+    "xfrm_user",
+    "gcm",
+    "ctr",
+    "ghash-generic",
+    "seqiv",
+    "sha512_generic",
+    "jitterentropy_rng",
+    "drbg",
+];
 
 /// A key of 128 bits and a salt, and the length of the check value in bits.
 const CIPHER: &str = "aead 'rfc4106(gcm(aes))' 0x5369787761792773206c61622069732061206c61 128";
