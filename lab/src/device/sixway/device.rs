@@ -80,7 +80,7 @@ impl Device for Sixway {
         self.launch(place, configuration, place.core.into_iter().collect())
     }
 
-    /// What the fast path forwards is no worker's work.
+    /// Workers do not see what the fast path forwards.
     fn has_workers(&self) -> bool {
         self.hook.is_none()
     }
