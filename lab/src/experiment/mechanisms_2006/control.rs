@@ -61,6 +61,12 @@ impl Message {
     fn under(next: u8, payload: &[u8]) -> Self {
         match next {
             protocol::IPV4 | protocol::IPV6 => Self::of(payload),
+            protocol::HOP_BY_HOP | protocol::DESTINATION_OPTIONS => match payload {
+                [next, eights, ..] => payload
+                    .get((usize::from(*eights) + 1) * 8..)
+                    .map_or(Self::Other, |behind| Self::under(*next, behind)),
+                _ => Self::Other,
+            },
             protocol::NO_NEXT_HEADER => Self::Bubble,
             protocol::ICMPV4 if payload.first().is_some_and(|kind| ECHO4.contains(kind)) => Self::Echo,
             protocol::ICMPV6 => IcmpHeader::read(payload).map_or(Self::Other, |header| match header.kind {
@@ -105,8 +111,8 @@ const fn place(way: Way) -> (&'static str, &'static str) {
     }
 }
 
-/// Neighbour discovery of the links themselves is not counted.
-const FILTER: &str = "ip or (ip6 and not icmp6)";
+/// Neighbour discovery of the links themselves is not counted, and neither are their reports of multicast listeners, which begin with hop-by-hop options.
+const FILTER: &str = "ip or (ip6 and not icmp6 and ip6[6] != 0)";
 
 /// What was captured, in all and by kind.
 fn count(packets: &[Captured], sheet: &mut Sheet) {
@@ -180,6 +186,9 @@ mod tests {
         let origin = [0, 0, 1, 2, 3, 4, 5, 6];
         let query = |kind| udp((source, 546), (destination, 547), &[kind, 0, 0, 0]);
         let ping = echo_request(source, destination, [1, 1], 16);
+        // A tunnel encapsulation limit (RFC 2473 §4.1.1) in front of an IPv4 packet.
+        let limit = [&[protocol::IPV4, 0, 4, 1, 4, 1, 0, 0], &over4(protocol::ICMPV4, &[0; 8])[..]].concat();
+        let limited = ipv6(source, destination, protocol::DESTINATION_OPTIONS, &limit);
         for (packet, message) in [
             (over4(protocol::IPV6, &icmp(icmpv6::ROUTER_SOLICITATION)), Message::Solicitation),
             (over4(protocol::IPV6, &icmp(icmpv6::ROUTER_ADVERTISEMENT)), Message::Advertisement),
@@ -193,6 +202,7 @@ mod tests {
             (query(20), Message::Lease),
             (query(1), Message::Other),
             (ipv6(source, destination, protocol::IPV4, &over4(protocol::ICMPV4, &[0; 8])), Message::Echo),
+            (limited, Message::Echo),
             (vec![0x45], Message::Other),
             (Vec::new(), Message::Other),
         ] {

@@ -159,7 +159,6 @@ impl Way {
             Self::FourOverSix => &[
                 ("client", "2001:db8:af::/64 via 2001:db8:a::1"),
                 ("client", "2001:db8:bc::/64 via 2001:db8:a::1 src 2001:db8:a::2"),
-                ("a", "2001:db8:bc::/64 via 2001:db8:ab::2"),
                 ("a", "2001:db8:a::b via 2001:db8:a::2"),
             ],
             Self::SixToFour | Self::Isatap | Self::Nat64 | Self::Nat46 | Self::DsLite | Self::Teredo => &[],
