@@ -42,7 +42,7 @@ pub fn script(pairs: &str) -> Result<String> {
     let strange = || Failure::Unexpected(format!("{pairs:?} is not a list of ends and prefixes"));
     let words: Vec<&str> = pairs.split_whitespace().collect();
     let mut script = String::new();
-    if words.is_empty() || words.len() % 4 != 0 {
+    if words.is_empty() || !words.len().is_multiple_of(4) {
         return Err(strange());
     }
     for of_pair in words.chunks_exact(4) {

@@ -48,7 +48,8 @@ const ABOUT: About = About {
          restart; other devices restart.",
         "Two devices are a B4 and an AFTR of DS-Lite, or a CLAT and a PLAT of 464XLAT, between IPv4 ends; their CPU time is that of both.",
         "A burst has no gaps but those of the kernel that makes it, and goes one way. A device that forwards more slowly than the burst comes \
-         keeps the rest in queues: the longest burst says how much room they have, that of the link's own ring (256 frames) included.",
+         keeps the rest in queues, the first of which is the link's own ring: 256 frames in front of every device. A burst of about 300 frames \
+         is the ring's, and says nothing of the device.",
         "In the recovery's overload 110 % of the throughput with 0.01 % of loss is offered, or the tester's limit if that is less; then half of \
          it. The recovery is the time from then to that at which the last lost frame was due. Without a loss there is none.",
         "A reset stops and starts the device's process under load at the throughput. The longest time without a frame and the time in which as \
