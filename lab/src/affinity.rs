@@ -6,7 +6,15 @@ use nix::unistd::Pid;
 
 /// Binds all threads of a process to one CPU, if there are several.
 pub fn pin_process(id: u32, cpu: usize) -> Result<()> {
-    threads(id)?.into_iter().try_for_each(|thread| unless_gone(thread, pin(Pid::from_raw(thread), cpu)))
+    pin_process_to(id, &[cpu])
+}
+
+/// Binds all threads of a process to these CPUs together, if there are several.
+///
+/// # Errors
+/// The process is gone, or the kernel refuses.
+pub fn pin_process_to(id: u32, cpus: &[usize]) -> Result<()> {
+    threads(id)?.into_iter().try_for_each(|thread| unless_gone(thread, pin(Pid::from_raw(thread), cpus)))
 }
 
 /// Lets all threads of a process run on every CPU again.
@@ -30,21 +38,23 @@ fn unless_gone(thread: i32, outcome: Result<()>) -> Result<()> {
 
 /// Binds this thread to one CPU, if there are several.
 pub fn pin_thread(cpu: usize) -> Result<()> {
-    pin(Pid::from_raw(0), cpu)
+    pin(Pid::from_raw(0), &[cpu])
 }
 
 /// Binds another thread, such as one of the kernel's, to one CPU, if there are several.
 pub fn pin_thread_of(thread: i32, cpu: usize) -> Result<()> {
-    pin(Pid::from_raw(thread), cpu)
+    pin(Pid::from_raw(thread), &[cpu])
 }
 
-fn pin(thread: Pid, cpu: usize) -> Result<()> {
+fn pin(thread: Pid, to: &[usize]) -> Result<()> {
     if cpus() < 2 {
         return Ok(());
     }
     let mut set = CpuSet::new();
-    set.set(cpu % cpus()).asking(|| format!("naming CPU {cpu}"))?;
-    sched_setaffinity(thread, &set).asking(|| format!("binding {thread} to CPU {cpu} (sched_setaffinity)"))
+    for cpu in to {
+        set.set(cpu % cpus()).asking(|| format!("naming CPU {cpu}"))?;
+    }
+    sched_setaffinity(thread, &set).asking(|| format!("binding {thread} to CPUs {to:?} (sched_setaffinity)"))
 }
 
 /// How many CPUs there are.

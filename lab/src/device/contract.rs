@@ -41,6 +41,19 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// It does not know the task, or does not start.
     fn start(&self, place: &Place, task: &Task) -> Result<Box<dyn Running>>;
+
+    /// Whether it can be given a number of workers.
+    fn has_workers(&self) -> bool {
+        false
+    }
+
+    /// Starts it with a worker for each of these CPUs, on which it runs.
+    ///
+    /// # Errors
+    /// It has no workers, does not know the task, or does not start.
+    fn start_workers(&self, _place: &Place, _task: &Task, _cores: &[usize]) -> Result<Box<dyn Running>> {
+        Err(Failure::Unexpected(format!("{} has no number of workers", self.card().name)))
+    }
 }
 
 /// A device at work. It is stopped when it is dropped.

@@ -66,6 +66,7 @@ fn configuration(task: &Task) -> Result<(&'static str, String)> {
         Task::Forward(_)
         | Task::Nat64(_)
         | Task::Siit(_)
+        | Task::Clat(_)
         | Task::Nat44(_)
         | Task::Nat46(_)
         | Task::Dns64(_)

@@ -1,10 +1,10 @@
-//! A running device that is a process on the device's core.
+//! A running device that is a process on the device's core, or on several.
 
 use super::contract::Running;
 use super::place::Place;
 use super::reading::{CpuReading, CpuSource, MemoryReading};
 use crate::failure::{Asking as _, Failure, Result};
-use crate::probe::cpu::{family_cpu, pin_process};
+use crate::probe::cpu::{family_cpu, pin_process_to};
 use crate::process::Process;
 
 /// Starts the process and waits until it is ready; returns its process ID.
@@ -15,6 +15,7 @@ pub struct Program {
     place: Place,
     launch: Launch,
     commands: Vec<String>,
+    cores: Vec<usize>,
     process: u32,
     counters: Option<Counters>,
     forget: Option<Forget>,
@@ -32,8 +33,16 @@ impl Program {
     /// # Errors
     /// It does not start.
     pub fn start(place: &Place, commands: Vec<String>, launch: Launch) -> Result<Self> {
-        let process = pinned(place, &launch)?;
-        Ok(Self { place: place.clone(), launch, commands, process, counters: None, forget: None })
+        Self::start_on(place, commands, launch, place.core.into_iter().collect())
+    }
+
+    /// The same on these CPUs together; on all of them if none is named.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub fn start_on(place: &Place, commands: Vec<String>, launch: Launch, cores: Vec<usize>) -> Result<Self> {
+        let process = pinned(place, &launch, &cores)?;
+        Ok(Self { place: place.clone(), launch, commands, cores, process, counters: None, forget: None })
     }
 
     /// The same with counters of what works next to it.
@@ -53,10 +62,10 @@ impl Program {
     }
 }
 
-fn pinned(place: &Place, launch: &Launch) -> Result<u32> {
+fn pinned(place: &Place, launch: &Launch, cores: &[usize]) -> Result<u32> {
     let process = launch(place)?;
-    if let Some(core) = place.core {
-        pin_process(process, core)?;
+    if !cores.is_empty() {
+        pin_process_to(process, cores)?;
     }
     Ok(process)
 }
@@ -64,7 +73,7 @@ fn pinned(place: &Place, launch: &Launch) -> Result<u32> {
 impl Running for Program {
     fn restart(&mut self) -> Result<()> {
         self.place.network.with_process(self.process, Process::stop)?;
-        self.process = pinned(&self.place, &self.launch)?;
+        self.process = pinned(&self.place, &self.launch, &self.cores)?;
         Ok(())
     }
 

@@ -27,7 +27,13 @@ pub trait Experiment: Send + Sync {
     /// About how many seconds a cell takes.
     fn seconds(&self, cell: &Cell, asked: &Asked) -> f64;
 
-    /// Builds the network for a cell and starts the device. Other cells of the same series and device are measured on it, too.
+    /// The axes of a series whose value the network is built for: cells that differ there have networks of their own.
+    fn built_for(&self, _series: &str) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Builds the network for a cell and starts the device. Other cells of the same series and device are measured on it, too, if they are at the same
+    /// place on the axes of [`Experiment::built_for`].
     ///
     /// # Errors
     /// Something does not start.

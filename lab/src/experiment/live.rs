@@ -74,6 +74,14 @@ impl Live {
         })
     }
 
+    /// Lets what the device's links receive be worked on by these cores, a link each in turn.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn spread(&self, cores: &[usize]) -> Result<()> {
+        self.threads.spread(cores)
+    }
+
     /// The link address to which the near end sends.
     pub const fn door(&self) -> [u8; 6] {
         self.door

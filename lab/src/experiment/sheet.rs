@@ -102,6 +102,12 @@ impl Sheet {
         }
     }
 
+    /// Notes that a CPU of the device is the tester's, too: to be called after [`Sheet::tester`].
+    pub fn shares_a_cpu(&mut self) {
+        let why = "the device's workers and the tester shared a CPU".to_owned();
+        self.verdict = Some(Verdict::TesterBound { why });
+    }
+
     /// The folder of its files.
     pub fn folder(&self) -> &Path {
         &self.folder

@@ -7,6 +7,7 @@ use super::outcome::{LOST_AFTER, Outcome};
 use super::stamp::Stamp;
 use super::variation::Differences;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Packets that may be under way; of older ones it is not known how late they were sent.
 const UNDER_WAY: usize = 1 << 17;
@@ -18,6 +19,8 @@ pub(super) struct Told {
     /// How many packets were sent, once the last one was; and when.
     sent: AtomicU64,
     ended: AtomicU64,
+    /// One more than the number of the last one that was due.
+    due: AtomicU32,
 }
 
 const STILL_SENDING: u64 = u64::MAX;
@@ -25,13 +28,15 @@ const STILL_SENDING: u64 = u64::MAX;
 impl Told {
     pub(super) fn new() -> Self {
         let lateness = (0..UNDER_WAY).map(|_| AtomicU32::new(0)).collect();
-        Self { lateness, sent: AtomicU64::new(STILL_SENDING), ended: AtomicU64::new(0) }
+        let (sent, ended) = (AtomicU64::new(STILL_SENDING), AtomicU64::new(0));
+        Self { lateness, sent, ended, due: AtomicU32::new(0) }
     }
 
     /// A packet is sent this long after its due time.
     pub(super) fn sends(&self, sequence: u32, lateness: u64) {
         let lateness = u32::try_from(lateness).unwrap_or(u32::MAX);
         self.lateness[sequence as usize % UNDER_WAY].store(lateness, Ordering::Relaxed);
+        self.due.store(sequence.saturating_add(1), Ordering::Relaxed);
     }
 
     /// This many were sent, and no other will be.
@@ -60,6 +65,7 @@ pub(super) struct Account<'a> {
     differences: Differences,
     outcome: Outcome,
     last: u64,
+    silence: u64,
 }
 
 impl<'a> Account<'a> {
@@ -71,6 +77,7 @@ impl<'a> Account<'a> {
             differences: Differences::new(),
             outcome: Outcome::default(),
             last: 0,
+            silence: 0,
         }
     }
 
@@ -92,6 +99,9 @@ impl<'a> Account<'a> {
         if let Some(jitter) = self.jitter.get_mut(usize::from(stamp.flow)) {
             jitter.note(sent, now);
         }
+        if self.last > 0 {
+            self.silence = self.silence.max(now.saturating_sub(self.last));
+        }
         self.last = self.last.max(now);
     }
 
@@ -104,6 +114,11 @@ impl<'a> Account<'a> {
     pub(super) fn end(mut self) -> (Outcome, u64) {
         self.outcome.jitter = self.jitter.iter().filter_map(Jitter::nanoseconds).reduce(f64::max);
         self.outcome.variation = self.differences.variation();
+        // What has not come since the last one came, is part of a silence, too.
+        let end = self.told.ended.load(Ordering::Relaxed);
+        let after = if self.last > 0 { end.saturating_sub(self.last) } else { 0 };
+        self.outcome.silence = Duration::from_nanos(self.silence.max(after));
+        self.outcome.last_lost = self.arrivals.last_missing(self.told.due.load(Ordering::Relaxed));
         (self.outcome, self.last)
     }
 }
@@ -131,5 +146,23 @@ mod tests {
         assert_eq!((outcome.answered, outcome.reordered, outcome.duplicated, last), (3, 1, 1, 3_200));
         assert_eq!((outcome.latency.min(), outcome.service.min()), (100, 60));
         assert!(outcome.jitter.is_some());
+        assert_eq!(outcome.last_lost, None);
+    }
+
+    #[test]
+    fn the_last_lost_packet_and_the_longest_silence_are_known() {
+        let told = Told::new();
+        let mut account = Account::new(&told, 1);
+        (0..6).for_each(|sequence| told.sends(sequence, 0));
+        for (sequence, now) in [(0, 1_000), (1, 2_000), (3, 7_000), (5, 9_000)] {
+            account.note(&Stamp { flow: 0, sequence, due: now }.octets(), now);
+        }
+        let (outcome, _) = account.end();
+        assert_eq!((outcome.silence, outcome.last_lost), (Duration::from_nanos(5_000), Some(4)));
+        // One came, and then none until the end of sending.
+        let mut account = Account::new(&told, 1);
+        account.note(&Stamp { flow: 0, sequence: 0, due: 1_000 }.octets(), 1_000);
+        told.ends(6);
+        assert!(account.end().0.silence > Duration::from_nanos(5_000));
     }
 }

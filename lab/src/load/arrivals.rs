@@ -53,6 +53,17 @@ impl Arrivals {
         Arrival::Next
     }
 
+    /// The highest number below this one of which no packet has arrived.
+    pub fn last_missing(&self, below: u32) -> Option<u32> {
+        (0..below.div_ceil(64)).rev().find_map(|word| {
+            let seen = self.seen.get(word as usize).copied().unwrap_or(0);
+            // Numbers that are not asked about count as seen.
+            let beyond = u64::MAX.checked_shl((below - word * 64).min(64)).unwrap_or(0);
+            let missing = !(seen | beyond);
+            (missing != 0).then(|| word * 64 + 63 - missing.leading_zeros())
+        })
+    }
+
     /// How many different packets have arrived.
     pub const fn count(&self) -> u64 {
         self.count
@@ -109,6 +120,10 @@ mod tests {
                 }
             }
             assert_eq!(arrivals.count(), list.len() as u64);
+            for below in [0, 1, 63, 64, 65, 400, 500] {
+                let missing = (0..below).rev().find(|number| !list.iter().any(|(_, seen)| seen == number));
+                assert_eq!(arrivals.last_missing(below), missing, "seed {seed}: below {below}");
+            }
         }
     }
 }

@@ -36,6 +36,8 @@ pub enum Gaps {
     Even,
     /// Exponentially distributed, from this seed.
     Poisson(u64),
+    /// All the same, and twice as long from this time after the first packet on: the rate is halved.
+    Halved(Duration),
 }
 
 /// When a load ends.
@@ -83,6 +85,10 @@ pub struct Outcome {
     pub jitter: Option<f64>,
     /// The variation of successive delays, if the load measures it: of the flow in which it is widest.
     pub variation: Option<Variation>,
+    /// The longest time without an answer, between the first answer and the end of sending, if the load knows it.
+    pub silence: Duration,
+    /// The number of the last request that has no answer, from 0 among all that were due, if the load knows it and there is one.
+    pub last_lost: Option<u32>,
     /// From the first request to the last answer.
     pub took: Duration,
     /// What it cost.
@@ -124,6 +130,8 @@ impl Default for Outcome {
             setup: histogram(),
             jitter: None,
             variation: None,
+            silence: Duration::ZERO,
+            last_lost: None,
             took: Duration::ZERO,
             cost: ThreadCost::default(),
         }
@@ -149,6 +157,8 @@ impl fmt::Debug for Outcome {
             .field("lateness", &times(&self.lateness))
             .field("setup", &times(&self.setup))
             .field("jitter", &self.jitter)
+            .field("silence", &self.silence)
+            .field("last_lost", &self.last_lost)
             .field("took", &self.took)
             .field("cost", &self.cost)
             .finish()
@@ -202,6 +212,8 @@ impl Outcome {
             .into_iter()
             .flatten()
             .max_by(|a, b| width(a).total_cmp(&width(b)));
+        self.silence = self.silence.max(other.silence);
+        self.last_lost = self.last_lost.max(other.last_lost);
         self.took = self.took.max(other.took);
         self.cost.cpu += other.cost.cpu;
         self.cost.answering += other.cost.answering;

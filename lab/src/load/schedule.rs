@@ -10,16 +10,19 @@ pub struct Schedule {
     nanoseconds: f64,
     number: u64,
     drawn: Option<(Random, f64)>,
+    /// From here on the gaps are twice as long (nanoseconds after the start).
+    halved: f64,
 }
 
 impl Schedule {
     /// This many packets a second from `start` on (nanoseconds).
     pub fn new(start: u64, per_second: f64, gaps: Gaps) -> Self {
-        let drawn = match gaps {
-            Gaps::Even => None,
-            Gaps::Poisson(seed) => Some((Random(seed), 0.0)),
+        let (drawn, halved) = match gaps {
+            Gaps::Even => (None, f64::INFINITY),
+            Gaps::Poisson(seed) => (Some((Random(seed), 0.0)), f64::INFINITY),
+            Gaps::Halved(after) => (None, after.as_secs_f64() * 1e9),
         };
-        Self { start, nanoseconds: 1e9 / per_second.max(1e-9), number: 0, drawn }
+        Self { start, nanoseconds: 1e9 / per_second.max(1e-9), number: 0, drawn, halved }
     }
 }
 
@@ -29,7 +32,10 @@ impl Iterator for Schedule {
     fn next(&mut self) -> Option<u64> {
         let after = match &mut self.drawn {
             // By multiplication, so that no error adds up.
-            None => self.number as f64 * self.nanoseconds,
+            None => {
+                let even = self.number as f64 * self.nanoseconds;
+                even + (even - self.halved).max(0.0)
+            }
             Some((random, at)) => {
                 *at += random.exponential() * self.nanoseconds;
                 *at
@@ -43,6 +49,7 @@ impl Iterator for Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn a_rate_is_kept_whatever_the_gaps() {
@@ -51,5 +58,12 @@ mod tests {
         let drawn = last(Gaps::Poisson(3)) as f64 / 1e10;
         assert!((drawn - 1.0).abs() < 0.01, "{drawn}");
         assert_eq!(last(Gaps::Poisson(3)), last(Gaps::Poisson(3)));
+    }
+
+    #[test]
+    fn a_rate_is_halved_at_its_time() {
+        let dues = Schedule::new(100, 1_000.0, Gaps::Halved(Duration::from_millis(3)));
+        let dues: Vec<u64> = dues.take(6).map(|due| (due - 100) / 1_000_000).collect();
+        assert_eq!(dues, [0, 1, 2, 3, 5, 7]);
     }
 }

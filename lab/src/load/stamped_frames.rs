@@ -363,7 +363,7 @@ impl FrameStream<'_> {
         let mut outcome = match pace {
             Pace::Open { per_second, gaps: Gaps::Even } => self.at_rate(per_second, until)?,
             Pace::AsFastAsPossible => self.flat_out(until, first)?,
-            Pace::Open { gaps: Gaps::Poisson(_), .. } | Pace::Closed { .. } => {
+            Pace::Open { gaps: Gaps::Poisson(_) | Gaps::Halved(_), .. } | Pace::Closed { .. } => {
                 return Err(Failure::Unexpected(format!("frames are not sent at {pace:?}")));
             }
         };

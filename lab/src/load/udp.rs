@@ -56,6 +56,14 @@ impl Load for UdpStream<'_> {
 }
 
 impl UdpStream<'_> {
+    /// Sends at this pace until `stop` is set.
+    ///
+    /// # Errors
+    /// The kernel refuses a socket, or a signal has come.
+    pub fn run_until(&self, pace: Pace, stop: &AtomicBool) -> Result<Outcome> {
+        self.open()?.run(self.trip, pace, Until::Time(Duration::MAX), stop)
+    }
+
     /// Opens the sockets.
     pub(super) fn open(&self) -> Result<Sockets> {
         let server = udp_socket(self.ends.server, self.listens)?;

@@ -68,6 +68,15 @@ impl ReceivingThreads {
         Ok(Self { threads })
     }
 
+    /// Puts them on these cores in turn.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn spread(&self, cores: &[usize]) -> Result<()> {
+        let mut pairs = self.threads.iter().zip(cores.iter().cycle());
+        pairs.try_for_each(|(thread, core)| pin_thread_of(*thread, *core))
+    }
+
     /// CPU time that they have spent.
     ///
     /// # Errors

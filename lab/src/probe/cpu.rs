@@ -1,7 +1,7 @@
 //! CPU time by process, and by CPU.
 
 use crate::affinity::threads;
-pub use crate::affinity::{cpus, pin_process, pin_thread, unpin_process};
+pub use crate::affinity::{cpus, pin_process, pin_process_to, pin_thread, unpin_process};
 use crate::failure::{Asking as _, Failure, Result};
 use std::time::Duration;
 

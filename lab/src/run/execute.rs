@@ -112,9 +112,10 @@ fn measure(
         let line = Line { device, cores: laboratory.cores, asked };
         laboratory.experiment(&cell.experiment)?.build(cell, &line)
     };
+    let axes = laboratory.experiment(&cell.experiment)?.built_for(&cell.series);
     let folder = sheet.folder().to_owned();
     let mut captures = None;
-    let measured = session.stage(cell, build).and_then(|stage| {
+    let measured = session.stage((cell, axes), build).and_then(|stage| {
         captures = (attempt == Attempt::Again).then(|| Captures::start(&folder));
         stage.measure(cell, &mut sheet)
     });
@@ -142,7 +143,7 @@ fn measure(
         }
         Err(Failure::Interrupted) => return Err(Failure::Interrupted),
         Err(failure) => {
-            session.end(cell);
+            session.end((cell, axes));
             sample.failed = Some(failure.to_string());
             sample.raw = kept;
         }

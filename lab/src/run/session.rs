@@ -15,13 +15,13 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// The stage of this cell's experiment, series and device; `build` makes it if it is not there.
+    /// The stage of this cell's experiment, series and device, and of its place on these axes; `build` makes it if it is not there.
     pub(super) fn stage(
         &mut self,
-        cell: &Cell,
+        (cell, axes): (&Cell, &[&str]),
         build: impl FnOnce() -> Result<Box<dyn Stage>>,
     ) -> Result<&mut (dyn Stage + 'static)> {
-        let name = name(cell);
+        let name = name(cell, axes);
         let stage = match self.stages.iter().position(|(of, _)| *of == name) {
             Some(at) => self.stages.remove(at).1,
             None => {
@@ -38,12 +38,51 @@ impl Session {
     }
 
     /// Ends the stage of this cell: after a failure another one is built.
-    pub(super) fn end(&mut self, cell: &Cell) {
-        let name = name(cell);
+    pub(super) fn end(&mut self, (cell, axes): (&Cell, &[&str])) {
+        let name = name(cell, axes);
         self.stages.retain(|(of, _)| *of != name);
     }
 }
 
-fn name(cell: &Cell) -> String {
-    format!("{}/{}/{}", cell.experiment, cell.series, cell.device)
+fn name(cell: &Cell, axes: &[&str]) -> String {
+    let mut name = format!("{}/{}/{}", cell.experiment, cell.series, cell.device);
+    axes.iter().for_each(|axis| name += &format!("/{axis}={}", cell.at(axis)));
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Sheet;
+    use std::collections::BTreeMap;
+
+    struct Nothing;
+
+    impl Stage for Nothing {
+        fn measure(&mut self, _: &Cell, _: &mut Sheet) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_network_that_was_built_for_another_point_is_not_taken() {
+        let cell = |rules: f64| Cell {
+            experiment: "e".to_owned(),
+            series: "s".to_owned(),
+            device: "d".to_owned(),
+            point: BTreeMap::from([("rules".to_owned(), rules)]),
+            repeat: 0,
+        };
+        for (axes, expected) in [(&["rules"][..], 2), (&[], 1)] {
+            let (mut session, mut built) = (Session::default(), 0);
+            for rules in [1.0, 100.0, 1.0] {
+                let build = || {
+                    built += 1;
+                    Ok(Box::new(Nothing) as Box<dyn Stage>)
+                };
+                session.stage((&cell(rules), axes), build).map(drop).unwrap();
+            }
+            assert_eq!(built, expected, "{axes:?}");
+        }
+    }
 }

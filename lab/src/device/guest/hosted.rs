@@ -1,11 +1,12 @@
 //! A guest in the place of a host: its links, addresses and routes.
 
+use super::esp;
 use super::kind::Kind;
 use super::settings::settings;
 use crate::device::contract::Running;
 use crate::device::place::Place;
-use crate::device::reading::{CpuReading, CpuSource, MemoryReading};
-use crate::failure::Result;
+use crate::device::reading::{Change, CpuReading, CpuSource, MemoryReading};
+use crate::failure::{Failure, Result};
 use crate::kernel_peer::{Console, Tap, plug};
 use crate::probe::cpu::{family_cpu, pin_process};
 use crate::process::Process;
@@ -21,6 +22,8 @@ pub struct Hosted {
     modules: &'static [&'static str],
     words: &'static str,
     script: String,
+    /// What has been changed since it booted.
+    protected: Option<String>,
     console: Console,
 }
 
@@ -49,7 +52,7 @@ impl Hosted {
         let taps = place.links().map(|link| plug(&place.network, place.host, link));
         let taps = taps.collect::<Result<Vec<_>>>()?;
         let console = booted(place, &taps, (modules, words), &script)?;
-        Ok(Self { place: place.clone(), taps, modules, words, script, console })
+        Ok(Self { place: place.clone(), taps, modules, words, script, protected: None, console })
     }
 }
 
@@ -68,10 +71,22 @@ fn booted(
 }
 
 impl Running for Hosted {
+    /// `esp`: IPsec between its ends, until a restart; see [`esp::script`].
+    fn configure(&mut self, change: &Change) -> Result<()> {
+        if change.key != "esp" {
+            return Err(Failure::Unexpected(format!("{} cannot be changed in a guest", change.key)));
+        }
+        let script = Kind::chosen().loading(&esp::MODULES)? + "set -e\n" + &esp::script(&change.value)?;
+        self.console.run_script(&self.place.network, &script, PATIENCE)?.succeeded()?;
+        self.protected = Some(script);
+        Ok(())
+    }
+
     /// It boots again, with the same link-layer addresses.
     fn restart(&mut self) -> Result<()> {
         self.place.network.with_process(self.console.process(), Process::stop)?;
         self.console = booted(&self.place, &self.taps, (self.modules, self.words), &self.script)?;
+        self.protected = None;
         Ok(())
     }
 
@@ -92,7 +107,7 @@ impl Running for Hosted {
     }
 
     fn commands(&self) -> Vec<String> {
-        vec![self.script.clone()]
+        [self.script.clone()].into_iter().chain(self.protected.clone()).collect()
     }
 }
 

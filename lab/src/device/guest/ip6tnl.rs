@@ -45,6 +45,7 @@ fn script(place: &Place, task: &Task) -> Result<String> {
         Task::Forward(_)
         | Task::Nat64(_)
         | Task::Siit(_)
+        | Task::Clat(_)
         | Task::Nat44(_)
         | Task::Nat46(_)
         | Task::Dns64(_)

@@ -85,6 +85,21 @@ impl Kind {
         }
     }
 
+    /// A script that loads these modules of the guest's kernel, and all that they need, while it runs.
+    ///
+    /// # Errors
+    /// The kernel has no such module, or is User-Mode Linux, which gets its modules when it boots.
+    pub fn loading(self, modules: &[&str]) -> Result<String> {
+        match self {
+            Self::Uml => Err(Failure::Unexpected("User-Mode Linux loads modules when it boots".to_owned())),
+            Self::Qemu | Self::Kvm => {
+                let files = guest::module_files(modules)?;
+                // One that is loaded already is refused.
+                Ok(files.iter().map(|file| format!("busybox insmod {} || :\n", file.display())).collect())
+            }
+        }
+    }
+
     /// Boots one in the namespace of the place's host, with these modules, and these words on its kernel's command line.
     ///
     /// # Errors

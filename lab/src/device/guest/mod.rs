@@ -1,6 +1,7 @@
 //! Devices in a guest: an emulated machine with a Linux kernel of its own, in the place of a host. Its figures are compared with plain
 //! forwarding in the same kind of guest, and with nothing else.
 
+mod esp;
 mod hosted;
 mod ip6tnl;
 mod isatapd;

@@ -57,6 +57,10 @@ fn data(task: &Task) -> Environment {
             let pool = task.dynamic_pool.clone().unwrap_or_default();
             of(&[("PREFIX", task.prefix.clone()), ("HOSTS", hosts.join(" ")), ("POOL", pool)])
         }
+        Task::Clat(task) => {
+            let hosts: Vec<_> = task.hosts.iter().map(|(four, six)| format!("{four},{six}")).collect();
+            of(&[("PREFIX", task.prefix.clone()), ("HOSTS", hosts.join(" "))])
+        }
         Task::Nat44(task) => of(&[("NETWORKS", task.inside.join(" ")), ("POOL", task.pool.join(" "))]),
         Task::Nat46(task) => {
             let servers: Vec<_> = task.servers.iter().map(|(four, six)| format!("{four},{six}")).collect();

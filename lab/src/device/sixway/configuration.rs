@@ -2,7 +2,7 @@
 
 use crate::device::place::Place;
 use crate::device::task::{
-    Aftr, B4, Concentrator, Configured, Dns64, Host6to4, IpInIp, IsatapHost, IsatapRouter, LeasingHost,
+    Aftr, B4, Clat, Concentrator, Configured, Dns64, Host6to4, IpInIp, IsatapHost, IsatapRouter, LeasingHost,
     Nat44, Nat46, Nat64, Relay6to4, Router6to4, Siit, SiteGateway, Task, TaskKind, TeredoClient, TeredoRelay,
     TeredoServer,
 };
@@ -13,6 +13,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 pub const TASKS: &[TaskKind] = &[
     TaskKind::Nat64,
     TaskKind::Siit,
+    TaskKind::Clat,
     TaskKind::Nat44,
     TaskKind::Nat46,
     TaskKind::Dns64,
@@ -66,6 +67,7 @@ pub fn configuration(place: &Place, task: &Task) -> Result<String> {
         }
         Task::Nat64(task) => (nat64(place, task), OWN),
         Task::Siit(task) => (siit(place, task), OWN),
+        Task::Clat(task) => return Ok(clat(task)),
         Task::Nat44(task) => (nat44(place, task), OWN),
         Task::Nat46(task) => (nat46(task), OWN),
         Task::Dns64(task) => (dns64(task), OWN),
@@ -120,6 +122,17 @@ fn siit(place: &Place, task: &Siit) -> String {
     let pool = pool.map(|pool| format!("dynamic_pool = \"{pool}\"\ndynamic_state = {state:?}\n"));
     let pool = pool.unwrap_or_default();
     format!("\n[siit]\nprefix = \"{}\"\neam = [{rows}]\n{pool}", task.prefix)
+}
+
+/// The edge relay of RFC 7756, with mappings of the hosts inside. All of IPv4 is behind the NAT64, whose prefix is not routed into the device.
+fn clat(task: &Clat) -> String {
+    let row = |(four, six): &(Ipv4Addr, Ipv6Addr)| format!("{{ ipv4 = \"{four}\", ipv6 = \"{six}\" }}");
+    let rows = task.hosts.iter().map(row).collect::<Vec<_>>().join(", ");
+    let hosts: String = task.hosts.iter().map(|(_, six)| format!(", \"{six}/128\"")).collect();
+    let routes = format!("\nroutes = [\"0.0.0.0/1\", \"128.0.0.0/1\"{hosts}]\n\n");
+    let gateway = GATEWAY.replacen("\n\n", &routes, 1);
+    let prefix = &task.prefix;
+    format!("{gateway}{OWN}\n[siit]\nprefix = \"{prefix}\"\neam = [{rows}]\neam_routes = \"ipv6\"\n")
 }
 
 fn nat44(place: &Place, task: &Nat44) -> String {
@@ -234,10 +247,14 @@ fn concentrator(place: &Place, task: &Concentrator) -> String {
 }
 
 fn leasing_host(place: &Place, task: &LeasingHost) -> String {
-    let LeasingHost { local, concentrator, server } = task;
+    let LeasingHost { local, concentrator, server, destinations } = task;
+    let only = match destinations.is_empty() {
+        true => String::new(),
+        false => format!("destinations = {destinations:?}\n"),
+    };
     format!(
         "\n[four_over_six]\nrole = \"host\"\nlocal = \"{local}\"\nconcentrator = \"{concentrator}\"\n\
-         servers = [\"{server}\"]\n{}",
+         servers = [\"{server}\"]\n{only}{}",
         leases(place)
     )
 }

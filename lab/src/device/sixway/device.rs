@@ -77,6 +77,23 @@ impl Device for Sixway {
 
     fn start(&self, place: &Place, task: &Task) -> Result<Box<dyn Running>> {
         let configuration = configuration(place, task)? + &self.fast_path(place);
+        self.launch(place, configuration, place.core.into_iter().collect())
+    }
+
+    /// Workers do not see what the fast path forwards.
+    fn has_workers(&self) -> bool {
+        self.hook.is_none()
+    }
+
+    fn start_workers(&self, place: &Place, task: &Task, cores: &[usize]) -> Result<Box<dyn Running>> {
+        let workers = format!("workers = {}\n", cores.len());
+        let configuration = configuration(place, task)?.replacen("workers = 1\n", &workers, 1);
+        self.launch(place, configuration, cores.to_vec())
+    }
+}
+
+impl Sixway {
+    fn launch(&self, place: &Place, configuration: String, cores: Vec<usize>) -> Result<Box<dyn Running>> {
         place.network.forwards(place.host)?;
         // A shared pool has the other ports of this host's address.
         place.network.host(place.host)?.sysctl("ipv4/ip_local_port_range", "1024 4999")?;
@@ -85,11 +102,9 @@ impl Device for Sixway {
         }
         let commands = vec![format!("sixway run -c - <<END\n{configuration}END")];
         let launch = move |place: &Place| run_sixway_on(&place.network, place.host, &configuration);
-        Ok(Box::new(Program::start(place, commands, Box::new(launch))?))
+        Ok(Box::new(Program::start_on(place, commands, Box::new(launch), cores)?))
     }
-}
 
-impl Sixway {
     fn fast_path(&self, place: &Place) -> String {
         let Some(hook) = self.hook else { return String::new() };
         let links: Vec<_> = place.links().collect();

@@ -1,7 +1,7 @@
 //! The tasks of devices. A task is a row of the list at the end; no device has a default arm for unknown tasks.
 
 use super::softwires::{Aftr, B4, Concentrator, LeasingHost};
-use super::translators::{Dns64, Nat44, Nat46, Nat64, Siit};
+use super::translators::{Clat, Dns64, Nat44, Nat46, Nat64, Siit};
 use super::tunnels::{
     Configured, Host6to4, IpInIp, IsatapHost, IsatapRouter, Relay6to4, Router6to4, SiteGateway, TeredoClient,
     TeredoRelay, TeredoServer,
@@ -67,6 +67,7 @@ tasks! {
     Forward, forward, "forwarder";
     Nat64, nat64, "NAT64";
     Siit, siit, "SIIT";
+    Clat, clat, "CLAT";
     Nat44, nat44, "NAT44";
     Nat46, nat46, "NAT46";
     Dns64, dns64, "DNS64";

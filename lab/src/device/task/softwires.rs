@@ -40,4 +40,6 @@ pub struct LeasingHost {
     pub concentrator: Ipv6Addr,
     /// An IPv6 address of the concentrator's host, at which leases are requested.
     pub server: Ipv6Addr,
+    /// IPv4 prefixes that are reached by the tunnel; without any, all of IPv4 is.
+    pub destinations: Vec<String>,
 }

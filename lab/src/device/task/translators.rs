@@ -22,6 +22,15 @@ pub struct Siit {
     pub dynamic_pool: Option<String>,
 }
 
+/// The CLAT of 464XLAT (RFC 6877): IPv4 hosts inside, an IPv6 network with a NAT64 outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Clat {
+    /// The prefix of the NAT64.
+    pub prefix: String,
+    /// Hosts with the IPv6 addresses that they have outside, which are routed to the device.
+    pub hosts: Vec<(Ipv4Addr, Ipv6Addr)>,
+}
+
 /// NAT44 for IPv4 hosts inside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nat44 {

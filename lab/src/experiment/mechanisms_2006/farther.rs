@@ -1,5 +1,6 @@
 //! The mechanisms over more hops, over a narrower second link, with background, and when nobody uses them.
 
+use super::control::{idle, start};
 use super::stage::Kind;
 use crate::device::{Device, find};
 use crate::experiment::contract::{Line, Stage};
@@ -7,11 +8,11 @@ use crate::experiment::sheet::Sheet;
 use crate::experiment::three_routers::{AtWork, Stream, Target, Terrain, Way, bits_per_second};
 use crate::failure::{Failure, Result};
 use crate::load::Outcome;
-use crate::measure::{Capture, Cores};
+use crate::measure::Cores;
 use crate::namespace::command;
 use crate::probe::answered;
 use crate::results::{Asked, Cell, Unit};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Half of the paper's links, in bits a second.
 const HALF: f64 = 50e6;
@@ -41,9 +42,9 @@ impl Farther {
         Ok(Self { at_work: None, device, cores: line.cores, asked: line.asked.clone() })
     }
 
-    fn at_work(&mut self, cell: &Cell) -> Result<&AtWork> {
+    fn at_work(&mut self, cell: &Cell) -> Result<&mut AtWork> {
         let number = cell.at("way") as usize;
-        let way = Way::ALL.get(number.wrapping_sub(1)).copied();
+        let way = Way::EVERY.get(number.wrapping_sub(1)).copied();
         let way = way.ok_or_else(|| Failure::Unexpected(format!("no mechanism has the number {number}")))?;
         let mtu = if cell.series == "narrow" { NARROW } else { Terrain::DRAWN.mtu };
         let terrain = Terrain { hops: (cell.at("hops") as usize).max(1), mtu };
@@ -53,19 +54,20 @@ impl Farther {
             let line = Line { device: self.device, cores: self.cores, asked: &self.asked };
             self.at_work = Some((way, terrain, AtWork::build(way, terrain, &line)?));
         }
-        let at_work = self.at_work.as_ref().map(|(.., at_work)| at_work);
+        let at_work = self.at_work.as_mut().map(|(.., at_work)| at_work);
         at_work.ok_or_else(|| Failure::Unexpected("no mechanism is at work".to_owned()))
     }
 }
 
 impl Stage for Farther {
     fn measure(&mut self, cell: &Cell, sheet: &mut Sheet) -> Result<()> {
-        let scale = self.asked.scale;
+        let (scale, device) = (self.asked.scale, self.device);
         let at_work = self.at_work(cell)?;
         match cell.series.as_str() {
             "hops" => hops(at_work, cell, scale, sheet)?,
             "narrow" => narrow(at_work, cell, sheet)?,
-            _ => control(at_work, Duration::from_secs_f64((60.0 * scale).clamp(0.3, 60.0)), sheet)?,
+            "start" => start(at_work, device, sheet)?,
+            _ => idle(at_work, Duration::from_secs_f64((60.0 * scale).clamp(1.0, 60.0)), sheet)?,
         }
         at_work.commands().into_iter().for_each(|line| sheet.command(line));
         Ok(())
@@ -152,30 +154,5 @@ fn narrow(at_work: &AtWork, cell: &Cell, sheet: &mut Sheet) -> Result<()> {
     sheet.value("answered", through.1, Unit::Count);
     let (_, natively) = counted(native, sheet)?;
     sheet.value("answered-natively", natively, Unit::Count);
-    Ok(())
-}
-
-/// All packets but ICMPv6: neighbour discovery of the links, and their MLD reports, which follow a Hop-by-Hop Options header (RFC 3810 §5).
-const NO_LINKS: &str = "ip or (ip6 and not icmp6 and not (ip6[6] == 0 and ip6[40] == 58))";
-
-/// What a mechanism sends when nobody uses it, and its CPU time then. ICMPv6 of the links is not counted.
-fn control(at_work: &AtWork, idle: Duration, sheet: &mut Sheet) -> Result<()> {
-    let (host, link) = match at_work.way() {
-        Way::Teredo => ("middle", "down0"),
-        _ => ("b", "in0"),
-    };
-    let (_, cost, _) = at_work.metered(|| at_work.echo(at_work.way().target(), 56, 2))?;
-    sheet.tester(cost);
-    let capture = Capture::start(at_work.network(), host, link, NO_LINKS)?;
-    let (start, before) = (Instant::now(), at_work.spent()?);
-    std::thread::sleep(idle);
-    let spent = at_work.spent()?.saturating_sub(before);
-    let took = start.elapsed().as_secs_f64().max(1e-9);
-    let packets = capture.end()?;
-    sheet.value("idle", took * 1e3, Unit::Milliseconds);
-    sheet.value("packets", packets.len() as f64, Unit::Count);
-    let octets: usize = packets.iter().map(|seen| seen.packet.len()).sum();
-    sheet.value("octets", octets as f64, Unit::Octets);
-    sheet.value("cpu", spent.as_secs_f64() / took, Unit::Cores);
     Ok(())
 }

@@ -1,8 +1,10 @@
 //! Six mechanisms against native IPv4 and IPv6 (Shin, Kim, Santay, Montgomery 2006): tunnels and translators in one network, and what their headers
 //! cost.
 
+mod control;
 mod farther;
 mod findings;
+mod ipsec;
 mod overhead;
 mod plan;
 mod published;

@@ -2,11 +2,12 @@
 
 use super::farther::Farther;
 use super::findings::findings;
+use super::ipsec::{self, Ipsec};
 use super::overhead::Form;
 use super::published::PUBLISHED;
 use super::stage::{Headers, Kind, Mechanism};
 use crate::analyse::{About, Column, Drawing, Figure, Finding, Kind as Shape, Table};
-use crate::device::{Needs, TaskKind, find};
+use crate::device::{Needs, Realm, TaskKind, find};
 use crate::experiment::contract::{Entry, Experiment, Line, Stage};
 use crate::experiment::three_routers::{BadPath, DRAWING, DRAWN, Way};
 use crate::failure::Result;
@@ -23,6 +24,21 @@ const COLUMNS: &[Column] = &[
     Column { value: "native-throughput", title: "native throughput" },
     Column { value: "transactions", title: "transactions" },
     Column { value: "native-transactions", title: "native transactions" },
+    Column { value: "cpu", title: "CPU of both ends" },
+];
+
+const PACKETS: Column = Column { value: "packets", title: "packets" };
+const SOLICITATIONS: Column = Column { value: "solicitations", title: "solicitations" };
+const ADVERTISEMENTS: Column = Column { value: "advertisements", title: "advertisements" };
+const BUBBLES: Column = Column { value: "bubbles", title: "bubbles" };
+const LEASES: Column = Column { value: "leases", title: "leases" };
+const OCTETS: Column = Column { value: "octets", title: "captured octets" };
+
+const COLUMNS_OF_IPSEC: &[Column] = &[
+    Column { value: "response", title: "response" },
+    Column { value: "native-response", title: "native response" },
+    Column { value: "throughput", title: "throughput" },
+    Column { value: "native-throughput", title: "native throughput" },
     Column { value: "cpu", title: "CPU of both ends" },
 ];
 
@@ -43,9 +59,10 @@ const ABOUT: About = About {
         "Teredo has a network of its own: a client behind a NAT, a server and a relay, all by the device. Its native way is IPv4 through the NAT.",
         "NAT46 has no echo requests of more than 1,452 octets: it keeps no state for fragments, and those of ICMP cannot be translated without (RFC 7915 §1.2).",
         "Tunnels over IPv4 have an MTU of 1,480 octets; Teredo has 1,280.",
-        "Mechanisms: 1 configured tunnel, 2 6to4, 3 ISATAP, 4 NAT64, 5 NAT46, 6 DS-Lite, 7 Teredo. Hops are routers between a and c; the background is 50 Mbit/s of packets of 1,400 octets, half of the paper's links.",
+        "Mechanisms: 1 configured tunnel, 2 6to4, 3 ISATAP, 4 NAT64, 5 NAT46, 6 DS-Lite, 7 Teredo, 8 4over6, of which only the control plane is measured. Hops are routers between a and c; the background is 50 Mbit/s of packets of 1,400 octets, half of the paper's links.",
         "The narrower link is the one in front of router c, with an MTU of 1,400 octets. DF 0 lets ping's packets be split on their way, DF 1 does not. The first requests find the path's MTU: requests are sent until one is answered, and those after it are counted.",
-        "The control plane is what passes router b, or the NAT's link, while nobody uses the mechanism.",
+        "The control plane is what passes router b, or the NAT's link: while nobody uses the mechanism, or from a start of both ends to the first answer through it. Solicitations and advertisements are those of routers, leases are messages of DHCPv4 in DHCPv6. Echoes are the test's own, and those by which a Teredo client looks for a relay.",
+        "IPsec is ESP in tunnel mode with AES-GCM and fixed keys, between routers a and c, around the packets of the mechanism and around native IPv6 (ESP 1; 0 is without). It takes a kernel with ESP, so that it is measured in guests only: --devices linux-sit,sixway-in-guest.",
         "The published CPU figures are increases on the paper's routers, averages over its sizes.",
     ],
     tables: &[
@@ -91,14 +108,40 @@ const ABOUT: About = About {
             ],
         },
         Table {
+            title: "With IPsec, and without",
+            series: "ipsec",
+            axes: &["way", "esp", "load", "octets"],
+            columns: COLUMNS_OF_IPSEC,
+        },
+        Table {
             title: "Control plane of an idle mechanism",
             series: "control",
             axes: &["way"],
             columns: &[
                 Column { value: "idle", title: "time" },
-                Column { value: "packets", title: "packets" },
-                Column { value: "octets", title: "captured octets" },
+                PACKETS,
+                SOLICITATIONS,
+                ADVERTISEMENTS,
+                BUBBLES,
+                LEASES,
+                OCTETS,
                 Column { value: "cpu", title: "CPU of all ends" },
+            ],
+        },
+        Table {
+            title: "Control plane from the start to the first answer",
+            series: "start",
+            axes: &["way"],
+            columns: &[
+                Column { value: "first-answer", title: "first answer after" },
+                PACKETS,
+                SOLICITATIONS,
+                ADVERTISEMENTS,
+                BUBBLES,
+                LEASES,
+                Column { value: "echoes", title: "echoes" },
+                OCTETS,
+                Column { value: "cpu-time", title: "CPU time of all ends" },
             ],
         },
     ],
@@ -116,6 +159,7 @@ const LINEUP: &[Entry] = &[
     Entry { task: TaskKind::Aftr, usual: USUAL },
     Entry { task: TaskKind::B4, usual: USUAL },
     Entry { task: TaskKind::TeredoRelay, usual: USUAL },
+    Entry { task: TaskKind::Concentrator, usual: USUAL },
 ];
 
 /// From the smallest to the greatest of the paper.
@@ -140,7 +184,26 @@ fn plays(device: &str, way: Way) -> bool {
 }
 
 /// What may be chosen by `--set series`.
-const SERIES: [&str; 5] = ["overhead", "loads", "hops", "narrow", "control"];
+const SERIES: [&str; 7] = ["overhead", "loads", "hops", "narrow", "control", "start", "ipsec"];
+
+/// Whether a device has IPsec: guests have a kernel for it.
+fn has_ipsec(device: &str) -> bool {
+    find(device).is_some_and(|device| matches!(device.card().realm, Realm::Guest(_)))
+}
+
+/// Places with IPsec and without; all without come first, for then nothing is built again.
+fn ipsec_points(way: Way, quick: bool) -> Vec<Vec<(&'static str, f64)>> {
+    let way = ("way", f64::from(way as u8) + 1.0);
+    let sizes = if quick { &ipsec::SIZES[2..] } else { &ipsec::SIZES[..] };
+    let mut all = Vec::new();
+    for esp in [0.0, 1.0] {
+        for load in ipsec::LOADS {
+            let load = ("load", f64::from(load as u8));
+            all.extend(sizes.iter().map(|octets| vec![way, ("esp", esp), load, ("octets", *octets)]));
+        }
+    }
+    all
+}
 
 /// Places of a mechanism over hops, over the narrower link, and idle. Its own network has no hops to add.
 #[allow(clippy::type_complexity, reason = "it is taken apart where it is called, and only there")]
@@ -150,7 +213,7 @@ fn far_points(
 ) -> std::result::Result<Vec<(&'static str, Vec<(&'static str, f64)>)>, String> {
     let number = ("way", f64::from(way as u8) + 1.0);
     let mut all = Vec::new();
-    if way != Way::Teredo {
+    if !matches!(way, Way::Teredo | Way::FourOverSix) {
         let hops = asked.numbers("hops", if asked.quick { &[8.0] } else { &[1.0, 4.0, 8.0] })?;
         let background = asked.numbers("background", if asked.quick { &[0.0] } else { &[0.0, 50.0] })?;
         for hops in hops {
@@ -168,6 +231,11 @@ fn far_points(
         }
     }
     all.push(("control", vec![number]));
+    // The others start without a message.
+    let has_messages = matches!(way, Way::Isatap | Way::Teredo | Way::FourOverSix);
+    if has_messages || !asked.quick {
+        all.push(("start", vec![number]));
+    }
     Ok(all)
 }
 
@@ -199,7 +267,7 @@ impl Experiment for Mechanisms2006 {
         if let Some(wrong) = sizes.iter().find(|size| !(16.0..=60_000.0).contains(*size)) {
             return Err(format!("--set sizes: {wrong} is not a size from 16 to 60000"));
         }
-        let every_way: Vec<f64> = (1..=Way::ALL.len()).map(|number| number as f64).collect();
+        let every_way: Vec<f64> = (1..=Way::EVERY.len()).map(|number| number as f64).collect();
         let ways = asked.numbers("ways", &every_way)?;
         let is_wanted = |way: Way| ways.contains(&(f64::from(way as u8) + 1.0));
         BadPath::of(asked)?;
@@ -229,11 +297,18 @@ impl Experiment for Mechanisms2006 {
                 }
             }
         }
-        for way in Way::ALL.into_iter().filter(|way| is_wanted(*way)) {
+        for way in Way::EVERY.into_iter().filter(|way| is_wanted(*way)) {
             for device in devices.iter().filter(|device| plays(device, way)) {
                 for (series, point) in far_points(way, asked)?.into_iter().filter(|(series, _)| has(series)) {
                     cells.push(cell(series, device, &point));
                 }
+            }
+        }
+        for way in Way::ALL.into_iter().filter(|way| has("ipsec") && is_wanted(*way)) {
+            let is_protected = |device: &&&str| plays(device, way) && has_ipsec(device);
+            for device in devices.iter().filter(|_| way.protection().is_some()).filter(is_protected) {
+                let points = ipsec_points(way, asked.quick);
+                cells.extend(points.iter().map(|point| cell("ipsec", device, point)));
             }
         }
         Ok(cells)
@@ -243,7 +318,11 @@ impl Experiment for Mechanisms2006 {
         match (cell.series.as_str(), cell.at("load")) {
             ("overhead", _) => 0.1,
             ("narrow", _) => 0.7,
-            ("control", _) => 0.7 + (60.0 * asked.scale).clamp(0.3, 60.0),
+            ("start", _) => 6.0,
+            // Guests boot for the first ones.
+            ("ipsec", 1.0) => 6.0 + 5.0 * asked.scale,
+            ("ipsec", _) => 6.0 + 2.0 * f64::max(0.1, 60.0 * asked.scale),
+            ("control", _) => 0.7 + (60.0 * asked.scale).clamp(1.0, 60.0),
             (_, 1.0) => 0.5 + 5.0 * asked.scale,
             _ => 0.5 + 2.0 * f64::max(0.1, 60.0 * asked.scale),
         }
@@ -253,6 +332,7 @@ impl Experiment for Mechanisms2006 {
         match Way::ALL.into_iter().find(|way| way.name() == cell.series) {
             Some(way) => Ok(Box::new(Mechanism::build(way, line)?)),
             None if cell.series == "overhead" => Ok(Box::new(Headers)),
+            None if cell.series == "ipsec" => Ok(Box::new(Ipsec::new(line)?)),
             None => Ok(Box::new(Farther::new(line)?)),
         }
     }

@@ -44,22 +44,26 @@ impl Running for Both {
 /// Builds the network, and starts both devices.
 pub fn scene(line: &Line<'_>) -> Result<Scene> {
     let network = Arc::new(network(line.cores)?);
-    let place = |host, inside, outside| Place {
-        network: Arc::clone(&network),
-        host,
-        inside: vec![inside],
-        outside: vec![outside],
-        core: line.cores.device,
-    };
     let aftr = Aftr { address: AFTR, clients: "2001:2:0:300::/56".to_owned(), pool: vec![POOL.to_owned()] };
-    let second = line.device.start(&place("second", "in0", "out0"), &Task::Aftr(aftr))?;
-    let first = line.device.start(&place("device", "in0", "out0"), &Task::B4(B4 { aftr: AFTR }))?;
+    both(line, network, Task::B4(B4 { aftr: AFTR }), Task::Aftr(aftr))
+}
+
+/// Starts both devices, the second one first.
+pub fn both(line: &Line<'_>, network: Arc<Network>, first: Task, second: Task) -> Result<Scene> {
+    let start = |host, task: &Task| {
+        let network = Arc::clone(&network);
+        let (inside, outside) = (vec!["in0"], vec!["out0"]);
+        line.device.start(&Place { network, host, inside, outside, core: line.cores.device }, task)
+    };
+    let second = start("second", &second)?;
+    let first = start("device", &first)?;
     let four = IpAddr::from(Ipv4Addr::UNSPECIFIED);
     let ends = Tester { cores: line.cores, target: FAR4.into(), any: [four, four], network };
     Ok(Scene { running: Box::new(Both([first, second])), ends })
 }
 
-fn network(cores: Cores) -> Result<Network> {
+/// Two hosts of IPv4, and two devices with IPv6 between them.
+pub fn network(cores: Cores) -> Result<Network> {
     let network = Network::new(&["near", "device", "second", "far"])?;
     let links = [(("near", "up0"), ("device", "in0")), (("device", "out0"), ("second", "in0"))];
     for (one, other) in links.into_iter().chain([(("second", "out0"), ("far", "up0"))]) {

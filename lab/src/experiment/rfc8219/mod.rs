@@ -1,17 +1,24 @@
 //! The benchmarks of RFC 8219 for translators: throughput by binary search, frame loss rate, latency and delay variation.
 
+mod burst;
+mod cores;
 mod delay;
 mod dns64;
+mod double;
 mod dual;
 mod findings;
 mod frame_sizes;
 mod frames;
+mod longest;
 mod mixed;
 mod plan;
+mod recovery;
+mod reset;
 mod rules;
 mod search;
 mod stage;
 mod stateful;
+mod tables;
 mod topology;
 
 pub use plan::Rfc8219;

@@ -1,16 +1,22 @@
 //! What is measured, and what it is about.
 
+use super::burst::Bursts;
+use super::cores::{CORES, Workers};
 use super::dns64::Resolution;
 use super::dual;
 use super::findings::findings;
 use super::frame_sizes::{QUICK, SIZES};
 use super::frames::FrameBench;
 use super::mixed::MixedBench;
+use super::recovery::Recovery;
+use super::reset::Reset;
 use super::rules::{MOST as MOST_RULES, RULES};
 use super::search::trials;
 use super::stage::{Bench, precision, time};
 use super::stateful::{CAREFUL, Stateful};
+use super::tables::{BURSTS, CORES_TABLE, DOUBLE, RECOVERY, RESET, THROUGHPUT};
 use super::topology::{DRAWING, DRAWN};
+use crate::affinity::cpus;
 use crate::analyse::{About, Column, Drawing, Finding, Table};
 use crate::device::{self, Needs, TaskKind};
 use crate::experiment::contract::{Entry, Experiment, Line, Stage};
@@ -20,16 +26,6 @@ use std::collections::BTreeMap;
 
 /// The experiment.
 pub struct Rfc8219;
-
-const THROUGHPUT: &[Column] = &[
-    Column { value: "throughput", title: "frames, no loss" },
-    Column { value: "throughput-given", title: "frames, 0.01 % loss" },
-    Column { value: "bits", title: "at 0.01 % loss" },
-    Column { value: "ceiling", title: "the tester's limit" },
-    Column { value: "cpu-per-packet", title: "CPU a frame" },
-    Column { value: "frames-per-cpu-second", title: "frames" },
-    Column { value: "trials", title: "trials" },
-];
 
 const ABOUT: About = About {
     name: "rfc8219",
@@ -51,18 +47,29 @@ const ABOUT: About = About {
         "For RFC 9693, one frame of each flow establishes a connection in an empty table, and the far end, which has noted where each came \
          from, sends one frame back over each: only connections over which it comes back count. The kernel's table is deleted without a \
          restart; other devices restart.",
-        "Two devices are a B4 and an AFTR of DS-Lite between IPv4 ends; their CPU time is that of both.",
+        "Two devices are a B4 and an AFTR of DS-Lite, or a CLAT and a PLAT of 464XLAT, between IPv4 ends; their CPU time is that of both.",
+        "A burst has no gaps but those of the kernel that makes it, and goes one way. A device that forwards more slowly than the burst comes \
+         keeps the rest in queues, the first of which is the link's own ring: 256 frames in front of every device. A burst of about 300 frames \
+         is the ring's, and says nothing of the device.",
+        "In the recovery's overload 110 % of the throughput with 0.01 % of loss is offered, or the tester's limit if that is less; then half of \
+         it. The recovery is the time from then to that at which the last lost frame was due. Without a loss there is none.",
+        "A reset stops and starts the device's process under load at the throughput. The longest time without a frame and the time in which as \
+         many frames are due as were lost are both reset times of RFC 6201; what lies between is loss before or after.",
+        "With several workers the device has as many CPUs, after the tester's. If the machine has no more, the last worker shares the \
+         tester's: such a row is tester-bound, and only its CPU time of a frame says something.",
         "The mapping of the tester's near end is the last of all; the others are of hosts that do not send.",
         "The rate of new connections is the highest at which each of 2,000 new flows gets an answer to its first frame.",
     ],
     tables: &[
         Table { title: "Throughput", series: "throughput", axes: &["frame"], columns: THROUGHPUT },
         Table {
-            title: "Throughput of two devices, a B4 and an AFTR",
+            title: "Throughput of two devices, a B4 and an AFTR of DS-Lite",
             series: "dual",
             axes: &["frame"],
             columns: THROUGHPUT,
         },
+        DOUBLE,
+        CORES_TABLE,
         Table {
             title: "Throughput of frames of 84 octets by explicit address mappings",
             series: "rules",
@@ -100,6 +107,9 @@ const ABOUT: About = About {
                 Column { value: "jitter", title: "jitter (RFC 3550)" },
             ],
         },
+        BURSTS,
+        RECOVERY,
+        RESET,
         Table {
             title: "Connections established and validated (RFC 9693 §4.5)",
             series: "establishment",
@@ -183,13 +193,18 @@ const LINEUP: &[Entry] = &[
     Entry { task: TaskKind::Dns64, usual: &["unbound", "bind", "pdns-recursor"] },
 ];
 
-const SERIES: [&str; 13] = [
+const SERIES: [&str; 18] = [
     "throughput",
     "dual",
+    "double",
+    "cores",
     "rules",
     "frames",
     "frame-loss",
     "latency",
+    "back-to-back",
+    "recovery",
+    "reset",
     "connections",
     "establishment",
     "tear-down",
@@ -198,6 +213,8 @@ const SERIES: [&str; 13] = [
     "native",
     "dns64",
 ];
+/// What a quick run leaves out.
+const NOT_QUICK: [&str; 3] = ["double", "cores", "recovery"];
 /// Shares of native traffic (RFC 8219 §5.3); none has a series of its own.
 const NATIVE: [f64; 3] = [10.0, 50.0, 90.0];
 const OF_RFC9693: [&str; 4] = ["establishment", "tear-down", "capacity", "sessions"];
@@ -236,7 +253,7 @@ impl Experiment for Rfc8219 {
         let percent = asked.numbers("percent", if asked.quick { &QUICK_PERCENT } else { &PERCENT })?;
         let wanted: Vec<&str> = match asked.set.get("series") {
             Some(text) => text.split(',').collect(),
-            None => SERIES.to_vec(),
+            None => SERIES.into_iter().filter(|it| !(asked.quick && NOT_QUICK.contains(it))).collect(),
         };
         if let Some(wrong) = wanted.iter().find(|series| !SERIES.contains(series)) {
             return Err(format!("--set series: {wrong} is not one of {}", SERIES.join(", ")));
@@ -284,6 +301,21 @@ impl Experiment for Rfc8219 {
                         .filter(|frame| **frame <= dual::LARGEST)
                         .map(|frame| (series, named(&[("frame", *frame)]))),
                 ),
+                "back-to-back" | "recovery" | "reset" => {
+                    let all = series == "back-to-back" && !asked.quick;
+                    let usual: &[f64] = if all { &SIZES } else { &ONE };
+                    let sizes = asked.numbers("frame", usual)?;
+                    places.extend(sizes.iter().map(|frame| (series, named(&[("frame", *frame)]))));
+                }
+                "cores" => {
+                    let has = |workers: &f64| *workers <= cpus() as f64;
+                    let usual: Vec<f64> = CORES.into_iter().filter(has).collect();
+                    let counts = asked.numbers("workers", &usual)?;
+                    if let Some(wrong) = counts.iter().find(|count| **count < 1.0 || !has(count)) {
+                        return Err(format!("--set workers: {wrong} is not from 1 to {}", cpus()));
+                    }
+                    places.extend(counts.iter().map(|count| (series, named(&[("workers", *count)]))));
+                }
                 "rules" => {
                     let counts = asked.numbers("rules", if asked.quick { &RULES[2..] } else { &RULES })?;
                     if let Some(wrong) = counts.iter().find(|count| !(1.0..=MOST_RULES).contains(*count)) {
@@ -312,6 +344,10 @@ impl Experiment for Rfc8219 {
                 "native" => can(TaskKind::Nat64),
                 "rules" => can(TaskKind::Siit),
                 "dual" => can(TaskKind::Aftr) && can(TaskKind::B4),
+                "double" => can(TaskKind::Clat) && can(TaskKind::Nat64),
+                "cores" => device::find(name).is_none_or(|device| device.has_workers()),
+                // The kernel has no process that could be restarted.
+                "reset" => can(TaskKind::Nat64),
                 of if OF_RFC9693.contains(&of) => forwards,
                 _ => forwards || can(TaskKind::Forward),
             }
@@ -328,9 +364,13 @@ impl Experiment for Rfc8219 {
         let trials = precision(asked).map_or(1.0, trials);
         let filled = cell.at("connections") / CAREFUL;
         match cell.series.as_str() {
-            "throughput" | "dual" | "rules" => 0.8 + 2.0 * trials * (time + 0.1),
+            "throughput" | "dual" | "double" | "cores" | "rules" => 0.8 + 2.0 * trials * (time + 0.1),
             "frames" | "sessions" => 0.8 + 2.0 * filled + 2.0 * trials * (time + 1.3),
             "latency" | "native" => 0.8 + trials * (time + 0.1),
+            "recovery" => 2.5 + (trials + 2.0) * (time + 0.6),
+            "reset" => 4.0 + trials * (time + 0.6),
+            // The shortest bursts are doubled until they are too long, and half of the others lose something.
+            "back-to-back" => 2.0 + 0.7 * trials,
             "frame-loss" => 0.8 + time + 0.1,
             "establishment" => 0.8 + trials * (1.0 + 2.0 * filled),
             "capacity" => 0.8 + 4.0 * filled,
@@ -340,9 +380,21 @@ impl Experiment for Rfc8219 {
         }
     }
 
+    fn built_for(&self, series: &str) -> &'static [&'static str] {
+        match series {
+            "rules" => &["rules"],
+            "cores" => &["workers"],
+            _ => &[],
+        }
+    }
+
     fn build(&self, cell: &Cell, line: &Line<'_>) -> Result<Box<dyn Stage>> {
         match cell.series.as_str() {
             "frames" => Ok(Box::new(FrameBench::build(line)?)),
+            "back-to-back" => Ok(Box::new(Bursts::build(line)?)),
+            "recovery" => Ok(Box::new(Recovery::build(line)?)),
+            "reset" => Ok(Box::new(Reset::build(line)?)),
+            "cores" => Ok(Box::new(Workers::build(cell, line)?)),
             "dns64" => Ok(Box::new(Resolution::build(line)?)),
             "native" => Ok(Box::new(MixedBench::build(line)?)),
             series if OF_RFC9693.contains(&series) => Ok(Box::new(Stateful::build(line)?)),

@@ -1,6 +1,7 @@
 //! One measurement by each of the benchmarks.
 
 use super::delay::delay;
+use super::double;
 use super::dual;
 use super::frame_sizes::{SMALLEST, payload};
 use super::rules;
@@ -28,7 +29,7 @@ const CALIBRATION: Duration = Duration::from_millis(300);
 /// The lowest rate of a search.
 pub const LEAST: f64 = 100.0;
 /// A trial during which the hypervisor took more than this share of the device's core is repeated.
-const STEAL: f64 = 0.01;
+pub const STEAL: f64 = 0.01;
 /// The loss that is admitted, apart from none.
 pub const GIVEN: f64 = 0.000_1;
 /// Connections that are established in one trial.
@@ -91,10 +92,13 @@ pub const fn at(per_second: f64) -> Pace {
 }
 
 /// Frames of a size at a rate for a time.
-struct Frames<'a> {
-    tester: &'a Tester,
-    frame: usize,
-    time: Duration,
+pub struct Frames<'a> {
+    /// The ends.
+    pub tester: &'a Tester,
+    /// Octets of a frame with IPv6.
+    pub frame: usize,
+    /// How long a trial takes.
+    pub time: Duration,
 }
 
 impl Trial for Frames<'_> {
@@ -164,6 +168,7 @@ impl Bench {
         let scene = match cell.series.as_str() {
             "rules" => rules::scene(line, cell.at("rules") as u32)?,
             "dual" => dual::scene(line)?,
+            "double" => double::scene(line)?,
             _ => Scene::build(line)?,
         };
         let bench = Self { scene, time: time(line.asked.scale), precision };
@@ -257,7 +262,7 @@ impl Stage for Bench {
     fn measure(&mut self, cell: &Cell, sheet: &mut Sheet) -> Result<()> {
         let frame = cell.at("frame") as usize;
         match cell.series.as_str() {
-            "throughput" | "dual" => self.throughput(frame, sheet),
+            "throughput" | "dual" | "double" => self.throughput(frame, sheet),
             "rules" => self.throughput(SMALLEST, sheet),
             "frame-loss" => self.frame_loss((frame, cell.at("percent")), sheet),
             "latency" => self.latency(frame, sheet),

@@ -2,6 +2,7 @@
 //! has noted where each came from, validates them by one frame back. The device begins without connections.
 
 use super::frames::{TARGET, frame_ends, live, throughput, warm_up};
+use super::longest::longest;
 use super::search::{Found, Search, Seen, Trial};
 use super::stage::{LEAST, at, precision, time, trials};
 use super::topology::Scene;
@@ -136,7 +137,7 @@ impl Stateful {
     /// §4.9: the most connections that are all established and validated; by doubling, then by halves.
     fn capacity(&mut self, most: u32, sheet: &mut Sheet) -> Result<()> {
         let mut text = String::new();
-        let (low, high) = table_capacity(FEWEST, most, self.precision, |flows| {
+        let (low, high) = longest((FEWEST, most), self.precision, |flows| {
             let validated = self.fill(flows, CAREFUL)?.validated;
             writeln!(text, "{flows} connections: {validated} validated").ok();
             Ok(validated == u64::from(flows))
@@ -193,31 +194,6 @@ impl Trial for Establishing<'_> {
     }
 }
 
-/// The most connections that fit, and the fewest that were seen not to; `None` if `most` fit.
-fn table_capacity(
-    fewest: u32,
-    most: u32,
-    precision: f64,
-    mut fits: impl FnMut(u32) -> Result<bool>,
-) -> Result<(u32, Option<u32>)> {
-    let (mut low, mut high) = (0, None);
-    let mut at = fewest.min(most);
-    loop {
-        match fits(at)? {
-            true => low = at,
-            false => high = Some(at),
-        }
-        at = match high {
-            None if at >= most => return Ok((low, None)),
-            None => at.saturating_mul(2).min(most),
-            Some(high) if f64::from(high - low) <= precision * f64::from(high) || high - low <= 1 => {
-                return Ok((low, Some(high)));
-            }
-            Some(high) => low + (high - low) / 2,
-        };
-    }
-}
-
 impl Stage for Stateful {
     fn measure(&mut self, cell: &Cell, sheet: &mut Sheet) -> Result<()> {
         let flows = cell.at("connections") as u32;
@@ -226,27 +202,6 @@ impl Stage for Stateful {
             "tear-down" => self.tear_down(flows, sheet),
             "capacity" => self.capacity(flows, sheet),
             _ => self.sessions(flows, sheet),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_capacity_of_a_table_is_found_by_doubling_and_by_halves() {
-        for capacity in [1, 1_000, 1_024, 40_000, 64_512, 65_535, 65_536] {
-            let mut tries = 0;
-            let found = table_capacity(1_024, 65_536, 0.01, |flows| {
-                tries += 1;
-                Ok(flows <= capacity)
-            });
-            let (low, high) = found.unwrap();
-            assert!(low <= capacity && high.is_none_or(|high| high > capacity), "{capacity}: {low} {high:?}");
-            assert!(f64::from(capacity - low) <= 0.011 * f64::from(capacity) + 1.0, "{capacity}: {low}");
-            assert_eq!(high.is_none(), capacity >= 65_536);
-            assert!(tries <= 24, "{tries}");
         }
     }
 }

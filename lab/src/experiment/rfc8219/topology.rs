@@ -80,6 +80,15 @@ impl Scene {
 
     /// The same with another pool of addresses that a translator shares out.
     pub fn with_pool(line: &Line<'_>, pool: &str) -> Result<Self> {
+        Self::with_start(line, pool, |place, task| line.device.start(place, task))
+    }
+
+    /// The same with another way to start the device.
+    pub fn with_start(
+        line: &Line<'_>,
+        pool: &str,
+        start: impl FnOnce(&Place, &Task) -> Result<Box<dyn Running>>,
+    ) -> Result<Self> {
         let network = Arc::new(network(line.cores)?);
         let place = Place {
             network: Arc::clone(&network),
@@ -99,7 +108,7 @@ impl Scene {
         } else {
             (Task::Forward(Forward), FAR6.into(), [six, six])
         };
-        let running = line.device.start(&place, &task)?;
+        let running = start(&place, &task)?;
         Ok(Self { running, ends: Tester { network, cores: line.cores, target, any } })
     }
 }

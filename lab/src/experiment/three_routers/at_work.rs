@@ -3,9 +3,9 @@
 use super::bad_path::BadPath;
 use super::topology::{Terrain, network};
 use super::way::{TEREDO_HOST4, Target, Way};
-use crate::device::{Device, Place, Running};
+use crate::device::{Change, Device, Place, Running};
 use crate::experiment::contract::Line;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::impair::ImpairedWire;
 use crate::interrupt;
 use crate::load::{
@@ -59,7 +59,7 @@ impl AtWork {
             Way::Teredo => network_of_teredo()?,
             _ => network(terrain, line.cores)?,
         });
-        way.route().map_or(Ok(()), |route| network.route("client", route))?;
+        way.routes().iter().try_for_each(|(host, route)| network.route(host, route))?;
         let mut at_work = Self { running: Vec::new(), bad: None, network, way, cores: line.cores };
         at_work.start(line.device)?;
         for target in [way.target(), way.native()] {
@@ -107,6 +107,19 @@ impl AtWork {
         Ok(start.elapsed())
     }
 
+    /// Puts what passes between both ends, and native IPv6, into ESP; waits for answers through it.
+    ///
+    /// # Errors
+    /// The device has no IPsec, or the mechanism has other ends.
+    pub fn protect(&mut self) -> Result<()> {
+        let ends = self.way.protection();
+        let ends = ends.ok_or_else(|| Failure::Unexpected(format!("no IPsec for {}", self.way.name())))?;
+        for (end, value) in self.running.iter_mut().zip(ends) {
+            end.configure(&Change { key: "esp".to_owned(), value })?;
+        }
+        [self.way.target(), self.way.native()].into_iter().try_for_each(|target| self.is_reached(target, 56))
+    }
+
     /// Begins to send IP packets of this length at a rate of bits a second to the server.
     pub fn background(&self, target: Target, packet: usize, bits: f64) -> Result<Background> {
         let stream = UdpStream {
@@ -129,6 +142,11 @@ impl AtWork {
     /// The network.
     pub fn network(&self) -> &Network {
         &self.network
+    }
+
+    /// The network, for what lasts longer than a borrowed one.
+    pub fn shared_network(&self) -> Arc<Network> {
+        Arc::clone(&self.network)
     }
 
     /// Waits until requests of this length are answered: the first ones find neighbours and the path's MTU.

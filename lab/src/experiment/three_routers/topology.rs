@@ -60,7 +60,7 @@ const ADDRESSES: [(&str, &str, &str); 20] = [
 ];
 
 /// Each prefix has its own: what only a mechanism carries has no native way.
-const ROUTES: [(&str, &str); 14] = [
+const ROUTES: [(&str, &str); 15] = [
     ("client", "default via 10.1.0.1"),
     ("client", "2001:db8:c::/64 via 2001:db8:a::1"),
     ("client", "2002::/16 via 2002:c000:201:1::1"),
@@ -72,6 +72,7 @@ const ROUTES: [(&str, &str); 14] = [
     ("a", "198.51.100.0/24 via 192.0.2.2"),
     ("a", "2001:db8:c::/64 via 2001:db8:ab::2"),
     ("a", "2001:db8:af::/64 via 2001:db8:ab::2"),
+    ("a", "2001:db8:bc::/64 via 2001:db8:ab::2"),
     ("c", "default via 198.51.100.2"),
     ("c", "2001:db8:a::/64 via 2001:db8:bc::2"),
     ("c", "2001:db8:46::/96 via 2001:db8:bc::2"),

@@ -1,8 +1,8 @@
 //! The mechanisms, with what their ends do.
 
 use crate::device::{
-    Aftr, B4, Configured, IsatapHost, IsatapRouter, Nat46, Nat64, Router6to4, Task, TaskKind, TeredoClient,
-    TeredoRelay, TeredoServer,
+    Aftr, B4, Concentrator, Configured, IsatapHost, IsatapRouter, LeasingHost, Nat46, Nat64, Router6to4,
+    Task, TaskKind, TeredoClient, TeredoRelay, TeredoServer,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -10,6 +10,9 @@ const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 2);
 const A: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const C: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
 const AFTR: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xaf, 0, 0, 0, 0, 1);
+/// The leasing host's end of its tunnel, and the address of router c at which it asks for leases.
+const LEASING: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xa, 0, 0, 0, 0, 0xb);
+const LEASES: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xbc, 0, 0, 0, 0, 1);
 const SERVER6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xc, 0, 0, 0, 0, 2);
 const SERVER4: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 2);
 /// The server of NAT46 as IPv4 hosts write it.
@@ -54,6 +57,8 @@ pub enum Way {
     DsLite,
     /// Teredo: a client behind a NAT of IPv4, a server, and a relay in front of a native host, in a network of their own.
     Teredo,
+    /// 4over6 between the client, which leases its IPv4 address, and router c.
+    FourOverSix,
 }
 
 /// What the device does on a host.
@@ -67,7 +72,7 @@ pub struct Part {
 }
 
 impl Way {
-    /// All of them.
+    /// Those of the paper.
     pub const ALL: [Self; 7] = [
         Self::Configured,
         Self::SixToFour,
@@ -76,6 +81,18 @@ impl Way {
         Self::Nat46,
         Self::DsLite,
         Self::Teredo,
+    ];
+
+    /// The same, and those of which only the control plane is measured. A mechanism's number is its place, from 1.
+    pub const EVERY: [Self; 8] = [
+        Self::Configured,
+        Self::SixToFour,
+        Self::Isatap,
+        Self::Nat64,
+        Self::Nat46,
+        Self::DsLite,
+        Self::Teredo,
+        Self::FourOverSix,
     ];
 
     /// Its name in series.
@@ -88,6 +105,7 @@ impl Way {
             Self::Nat46 => "nat46",
             Self::DsLite => "ds-lite",
             Self::Teredo => "teredo",
+            Self::FourOverSix => "4over6",
         }
     }
 
@@ -101,6 +119,7 @@ impl Way {
             Self::Nat46 => &[TaskKind::Nat46],
             Self::DsLite => &[TaskKind::Aftr, TaskKind::B4],
             Self::Teredo => &[TaskKind::TeredoServer, TaskKind::TeredoRelay, TaskKind::TeredoClient],
+            Self::FourOverSix => &[TaskKind::Concentrator, TaskKind::LeasingHost],
         }
     }
 
@@ -113,7 +132,7 @@ impl Way {
             Self::SixToFour => (IpAddr::V6(Ipv6Addr::new(0x2002, 0xc633, 0x6401, 1, 0, 0, 0, 2)), true),
             Self::Nat64 => (IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0x64, 0, 0, 0, 0x0a02, 2)), false),
             Self::Nat46 => (IpAddr::V4(SERVER46), true),
-            Self::DsLite => (IpAddr::V4(Ipv4Addr::new(10, 3, 0, 2)), false),
+            Self::DsLite | Self::FourOverSix => (IpAddr::V4(Ipv4Addr::new(10, 3, 0, 2)), false),
             Self::Teredo => (IpAddr::V6(TEREDO_HOST), true),
         };
         Target { address, arrives_as_six }
@@ -133,11 +152,34 @@ impl Way {
         if matches!(self, Self::Teredo) { "host" } else { "server" }
     }
 
-    /// The client's route to it, if no other one leads there. ISATAP advertises one.
-    pub const fn route(self) -> Option<&'static str> {
+    /// Routes of hosts to it, and back, that the network does not have. ISATAP advertises one.
+    pub const fn routes(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Self::Configured => Some("2001:db8:1c::/64 via 2001:db8:1a::1"),
-            Self::SixToFour | Self::Isatap | Self::Nat64 | Self::Nat46 | Self::DsLite | Self::Teredo => None,
+            Self::Configured => &[("client", "2001:db8:1c::/64 via 2001:db8:1a::1")],
+            Self::FourOverSix => &[
+                ("client", "2001:db8:af::/64 via 2001:db8:a::1"),
+                ("client", "2001:db8:bc::/64 via 2001:db8:a::1 src 2001:db8:a::2"),
+                ("a", "2001:db8:a::b via 2001:db8:a::2"),
+            ],
+            Self::SixToFour | Self::Isatap | Self::Nat64 | Self::Nat46 | Self::DsLite | Self::Teredo => &[],
+        }
+    }
+
+    /// What IPsec protects, at each of its parts (see [`crate::device::Change`], `esp`): what the mechanism sends from router a to c and back, and native
+    /// IPv6 of the sites. `None`: its ends are others.
+    pub fn protection(self) -> Option<[String; 2]> {
+        let ends = |[own, other]: [Ipv4Addr; 2], [own6, other6]: [&str; 2], [near, far]: [&str; 2]| {
+            format!("{own} {other} {own}/32 {other}/32 {own6} {other6} {near} {far}")
+        };
+        let (routers, sites) = (["2001:db8:ab::1", "2001:db8:bc::1"], ["2001:db8:a::/64", "2001:db8:c::/64"]);
+        let turned = |[near, far]: [&'static str; 2]| [far, near];
+        match self {
+            Self::Configured | Self::SixToFour => {
+                Some([ends([A, C], routers, sites), ends([C, A], turned(routers), turned(sites))])
+            }
+            Self::Isatap | Self::Nat64 | Self::Nat46 | Self::DsLite | Self::Teredo | Self::FourOverSix => {
+                None
+            }
         }
     }
 
@@ -183,6 +225,24 @@ impl Way {
                 };
                 vec![c_backwards(Task::Aftr(aftr)), a(Task::B4(B4 { aftr: AFTR }))]
             }
+            Self::FourOverSix => {
+                let concentrator = Concentrator {
+                    address: AFTR,
+                    clients: "2001:db8:a::/48".to_owned(),
+                    pool: vec!["198.18.0.16/29".to_owned()],
+                };
+                let host = LeasingHost {
+                    local: LEASING,
+                    concentrator: AFTR,
+                    server: LEASES,
+                    destinations: vec!["10.3.0.0/24".to_owned()],
+                };
+                let links: (&[&str], &[&str]) = (&[], &["up0"]);
+                vec![
+                    c_backwards(Task::Concentrator(concentrator)),
+                    Part { host: "client", links, task: Task::LeasingHost(host) },
+                ]
+            }
             Self::Teredo => {
                 let relay = TeredoRelay { address: TEREDO_RELAY, address6: TEREDO_RELAY6 };
                 let server = TeredoServer { address: TEREDO_SERVER };
@@ -204,7 +264,9 @@ mod tests {
 
     #[test]
     fn what_the_parts_do_is_what_a_device_must_be_able_to_do() {
-        for way in Way::ALL {
+        assert_eq!(Way::EVERY[..Way::ALL.len()], Way::ALL);
+        for (place, way) in Way::EVERY.into_iter().enumerate() {
+            assert_eq!(way as usize, place, "{way:?} has another number");
             for part in way.parts() {
                 assert!(way.kinds().contains(&part.task.kind()), "{way:?}");
             }

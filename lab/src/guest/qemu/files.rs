@@ -21,6 +21,15 @@ pub fn image_version() -> Option<String> {
     Image::find().map(|image| image.version)
 }
 
+/// Module files of the guest's kernel with all that they need, in an order in which they can be loaded.
+///
+/// # Errors
+/// It is not unpacked, or has no such module.
+pub fn module_files(names: &[&str]) -> Result<Vec<PathBuf>> {
+    let image = Image::find();
+    image.ok_or_else(|| Failure::Unexpected("there is no guest's kernel".to_owned()))?.modules(names)
+}
+
 /// Whether the guest's kernel has a module.
 pub fn has_module(name: &str) -> bool {
     Image::find().is_some_and(|image| image.modules(&[name]).is_ok())

@@ -1,7 +1,7 @@
 //! Mechanisms against native IPv4 and IPv6.
 
 use super::tiny::Instance;
-use crate::Interop;
+use crate::{GUEST, Interop};
 use sixway_lab::experiment::Mechanisms2006;
 use sixway_lab::failure::Result;
 use sixway_lab::results::Verdict;
@@ -17,22 +17,77 @@ pub const TESTS: &[Interop] = &[
         &["sixway", "ping", "tcpdump"],
         farther,
     ),
+    Interop::new(
+        "mechanisms_2006_count_the_messages_of_control_planes",
+        &["sixway", "ping", "tcpdump"],
+        control_planes,
+    ),
+    Interop::new("mechanisms_2006_have_ipsec_in_guests", &["sixway", GUEST], ipsec).busy(),
 ];
 
-pub const INSTANCES: &[Instance] = &[SMALLEST, FARTHER];
+pub const INSTANCES: &[Instance] = &[SMALLEST, FARTHER, CONTROL_PLANES, IPSEC];
 
 const SMALLEST: Instance =
-    instance(&[("sizes", "1024"), ("ways", "1,2,3,4,5,7"), ("loads", "1,6"), ("series", "overhead,loads")]);
-const FARTHER: Instance = instance(&[("ways", "6,7"), ("series", "hops,narrow,control")]);
+    instance(&[], &[("sizes", "1024"), ("ways", "1,2,3,4,5,7"), ("loads", "1,6"), ("series", "overhead,loads")]);
+const FARTHER: Instance = instance(&[], &[("ways", "6,7"), ("series", "hops,narrow")]);
+/// Way 2 is 6to4, 3 ISATAP, 7 Teredo, 8 4over6.
+const CONTROL_PLANES: Instance = instance(&[], &[("ways", "2,3,7,8"), ("series", "control,start")]);
+/// Way 1 is a configured tunnel.
+const IPSEC: Instance = instance(&["sixway-in-guest"], &[("ways", "1"), ("series", "ipsec")]);
 
-const fn instance(set: &'static [(&'static str, &'static str)]) -> Instance {
-    Instance { experiment: &Mechanisms2006, devices: &[], set }
+const fn instance(
+    devices: &'static [&'static str],
+    set: &'static [(&'static str, &'static str)],
+) -> Instance {
+    Instance { experiment: &Mechanisms2006, devices, set }
+}
+
+fn ipsec() -> Result<()> {
+    let results = IPSEC.run()?;
+    assert_eq!(results.samples.len(), 2 * 2, "two loads, with and without");
+    for sample in &results.samples {
+        let value = |name: &str| sample.values.get(name).map_or(f64::NAN, |value| value.value);
+        assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");
+        let has_states = sample.commands.iter().any(|line| line.contains("ip xfrm state add"));
+        assert_eq!(has_states, sample.cell.at("esp") > 0.0, "{sample:#?}");
+        match sample.cell.at("load") as u8 {
+            1 => assert!(value("response") > 0.0 && value("native-response") > 0.0, "{sample:#?}"),
+            _ => assert!(value("throughput") > 0.0 && value("native-throughput") > 0.0, "{sample:#?}"),
+        }
+    }
+    Ok(())
+}
+
+/// An idle 6to4 tunnel sends nothing.
+fn control_planes() -> Result<()> {
+    let results = CONTROL_PLANES.run()?;
+    assert_eq!(results.samples.len(), 4 * 2);
+    for sample in &results.samples {
+        let value = |name: &str| sample.values.get(name).map_or(f64::NAN, |value| value.value);
+        assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");
+        let kinds =
+            ["solicitations", "advertisements", "neighbours", "bubbles", "leases", "echoes", "others"];
+        assert_eq!(kinds.map(value).iter().sum::<f64>(), value("packets"), "{sample:#?}");
+        match (sample.cell.series.as_str(), sample.cell.at("way") as u8) {
+            ("control", 2) => {
+                assert!(value("idle") >= 1_000.0 && value("packets") == 0.0, "{sample:#?}");
+            }
+            ("control", _) => assert!(value("idle") >= 1_000.0, "{sample:#?}"),
+            (_, 2) => assert!(value("solicitations") == 0.0 && value("leases") == 0.0, "{sample:#?}"),
+            // A question and its answer at least.
+            (_, 3) => assert!(value("solicitations") >= 1.0 && value("advertisements") >= 1.0, "{sample:#?}"),
+            (_, 7) => assert!(value("solicitations") >= 1.0 && value("bubbles") >= 1.0, "{sample:#?}"),
+            _ => assert!(value("leases") >= 2.0 && value("solicitations") == 0.0, "{sample:#?}"),
+        }
+        assert!(sample.cell.series == "control" || value("echoes") >= 2.0, "{sample:#?}");
+    }
+    Ok(())
 }
 
 /// Way 6 is DS-Lite, and 7 Teredo, whose network has no hops to add.
 fn farther() -> Result<()> {
     let results = FARTHER.run()?;
-    assert_eq!(results.samples.len(), (2 + 2) + 2);
+    assert_eq!(results.samples.len(), 2 + 2);
     for sample in &results.samples {
         let value = |name: &str| sample.values.get(name).map_or(f64::NAN, |value| value.value);
         assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");
@@ -49,12 +104,10 @@ fn farther() -> Result<()> {
                 assert_eq!([value("answered"), value("answered-natively")], [0.0; 2], "{sample:#?}");
             }
             // The first ones find the path's MTU; after that all are answered.
-            ("narrow", _) => {
+            _ => {
                 assert_eq!([value("answered"), value("answered-natively")], [6.0; 2], "{sample:#?}");
                 assert!(value("lost-before") >= 0.0, "{sample:#?}");
             }
-            _ if at("way") == 2.0 => assert_eq!(value("packets"), 0.0, "{sample:#?}"),
-            _ => assert!(value("packets") >= 0.0, "{sample:#?}"),
         }
     }
     Ok(())

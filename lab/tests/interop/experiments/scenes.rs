@@ -5,7 +5,7 @@
 //! ```
 
 use sixway_lab::device::{
-    Aftr, B4, Concentrator, Configured, Dns64, Forward, Host6to4, IpInIp, IsatapHost, IsatapRouter,
+    Aftr, B4, Clat, Concentrator, Configured, Dns64, Forward, Host6to4, IpInIp, IsatapHost, IsatapRouter,
     LeasingHost, Nat44, Nat46, Nat64, Place, Relay6to4, Router6to4, Siit, SiteGateway, Task, TaskKind,
     TeredoClient, TeredoRelay, TeredoServer,
 };
@@ -83,6 +83,7 @@ pub fn scene_of(task: TaskKind) -> Result<Scene> {
         TaskKind::Forward => forward(),
         TaskKind::Nat64 => nat64(),
         TaskKind::Siit => siit(),
+        TaskKind::Clat => clat(),
         TaskKind::Nat44 => nat44(),
         TaskKind::Nat46 => nat46(),
         TaskKind::Dns64 => dns64(),
@@ -121,6 +122,23 @@ fn siit() -> Result<Scene> {
     let hosts = vec![(Ipv4Addr::new(198, 51, 100, 2), Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 2))];
     let task = Siit { prefix: "2001:db8:64::/96".to_owned(), hosts, dynamic_pool: None };
     Ok(scene(network, Task::Siit(task), &[], &[("client", "2001:db8:64::203.0.113.2")]))
+}
+
+/// The server is the NAT64.
+fn clat() -> Result<Scene> {
+    let beyond = [("server", "out0", "198.18.0.1/24"), ("beyond", "up0", "198.18.0.2/24")];
+    let routes = [
+        BY4,
+        ("gateway", "default via 2001:db8:2::2"),
+        ("server", "2001:db8:3::/64 via 2001:db8:2::1"),
+        ("beyond", "default via 198.18.0.1"),
+    ];
+    let network = network(&[&IN4, &OUT6, &beyond], &routes)?;
+    let prefix = "2001:db8:64::/96".to_owned();
+    let hosts = vec![(CLIENT, Ipv6Addr::new(0x2001, 0xdb8, 3, 0, 0, 0, 0, 8))];
+    let plat = Nat64 { prefix: prefix.clone(), pool: vec!["198.51.100.0/28".to_owned()] };
+    let far = ("server", Task::Nat64(plat));
+    Ok(scene(network, Task::Clat(Clat { prefix, hosts }), &[far], &[("client", "198.18.0.2")]))
 }
 
 fn nat44() -> Result<Scene> {
@@ -259,7 +277,7 @@ fn four_over_six(is_concentrator: bool) -> Result<Scene> {
     let host = |site, last| {
         let local = Ipv6Addr::new(0x2001, 0xdb8, site, 0xb, 0, 0, 0, 1);
         let server = Ipv6Addr::new(0x2001, 0xdb8, site, 0, 0, 0, 0, last);
-        Task::LeasingHost(LeasingHost { local, concentrator: address, server })
+        Task::LeasingHost(LeasingHost { local, concentrator: address, server, destinations: Vec::new() })
     };
     if is_concentrator {
         let routes = [BY6, ("gateway", "2001:db8:1:b::1 via 2001:db8:1::2"), BACK4];

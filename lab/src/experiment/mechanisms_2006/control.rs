@@ -1,0 +1,212 @@
+//! The control planes of mechanisms: what they send while nobody uses them, and from their start to the first answer.
+
+use crate::device::Device;
+use crate::experiment::sheet::Sheet;
+use crate::experiment::three_routers::{AtWork, Way};
+use crate::failure::Result;
+use crate::measure::{Capture, Captured};
+use crate::results::Unit;
+use sixway_wire::teredo::Prologue;
+use sixway_wire::{IcmpHeader, Ipv4Header, Ipv6Header, UDP_HEADER, UdpHeader, icmpv6, protocol};
+use std::time::{Duration, Instant};
+
+/// Ports of DHCPv6, and the messages that carry DHCPv4 (RFC 7341 §6.1, §6.2: DHCPV4-QUERY and DHCPV4-RESPONSE).
+const DHCPV6: [u16; 2] = [546, 547];
+const DHCPV4_IN_DHCPV6: [u8; 2] = [20, 21];
+/// Kinds of messages in ICMPv4.
+const ECHO4: [u8; 2] = [8, 0];
+
+/// What a packet is, under all tunnels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Message {
+    /// A router solicitation.
+    Solicitation,
+    /// A router advertisement.
+    Advertisement,
+    /// Neighbour discovery of other kinds.
+    Neighbour,
+    /// A bubble of Teredo.
+    Bubble,
+    /// DHCPv4 in DHCPv6.
+    Lease,
+    /// An echo request or a reply: the test's own, or one by which a Teredo client looks for a relay.
+    Echo,
+    /// Anything else.
+    Other,
+}
+
+impl Message {
+    /// All of them with the name of their count.
+    const ALL: [(Self, &str); 7] = [
+        (Self::Solicitation, "solicitations"),
+        (Self::Advertisement, "advertisements"),
+        (Self::Neighbour, "neighbours"),
+        (Self::Bubble, "bubbles"),
+        (Self::Lease, "leases"),
+        (Self::Echo, "echoes"),
+        (Self::Other, "others"),
+    ];
+
+    /// That of a packet, which may be cut short.
+    fn of(packet: &[u8]) -> Self {
+        match packet.first().map(|octet| octet >> 4) {
+            Some(4) => Ipv4Header::split_quoted(packet)
+                .map_or(Self::Other, |(header, payload)| Self::under(header.protocol, payload)),
+            Some(6) => Ipv6Header::split_quoted(packet)
+                .map_or(Self::Other, |(header, payload)| Self::under(header.next_header, payload)),
+            _ => Self::Other,
+        }
+    }
+
+    fn under(next: u8, payload: &[u8]) -> Self {
+        match next {
+            protocol::IPV4 | protocol::IPV6 => Self::of(payload),
+            protocol::HOP_BY_HOP | protocol::DESTINATION_OPTIONS => match payload {
+                [next, eights, ..] => payload
+                    .get((usize::from(*eights) + 1) * 8..)
+                    .map_or(Self::Other, |behind| Self::under(*next, behind)),
+                _ => Self::Other,
+            },
+            protocol::NO_NEXT_HEADER => Self::Bubble,
+            protocol::ICMPV4 if payload.first().is_some_and(|kind| ECHO4.contains(kind)) => Self::Echo,
+            protocol::ICMPV6 => IcmpHeader::read(payload).map_or(Self::Other, |header| match header.kind {
+                icmpv6::ROUTER_SOLICITATION => Self::Solicitation,
+                icmpv6::ROUTER_ADVERTISEMENT => Self::Advertisement,
+                icmpv6::NEIGHBOUR_SOLICITATION | icmpv6::NEIGHBOUR_ADVERTISEMENT => Self::Neighbour,
+                icmpv6::ECHO_REQUEST | icmpv6::ECHO_REPLY => Self::Echo,
+                _ => Self::Other,
+            }),
+            protocol::UDP => Self::in_udp(payload),
+            _ => Self::Other,
+        }
+    }
+
+    /// Of a datagram: DHCPv6, or Teredo, if an IPv6 packet is in it.
+    fn in_udp(datagram: &[u8]) -> Self {
+        let (Ok(header), Some(data)) = (UdpHeader::read(datagram), datagram.get(UDP_HEADER..)) else {
+            return Self::Other;
+        };
+        if DHCPV6.contains(&header.destination) {
+            let is_lease = data.first().is_some_and(|kind| DHCPV4_IN_DHCPV6.contains(kind));
+            return if is_lease { Self::Lease } else { Self::Other };
+        }
+        match Prologue::split(data) {
+            Ok((_, packet)) if packet.first().is_some_and(|octet| octet >> 4 == 6) => Self::of(packet),
+            _ => Self::Other,
+        }
+    }
+}
+
+/// A link that all ends of the mechanism meet at: its host and its name.
+const fn place(way: Way) -> (&'static str, &'static str) {
+    match way {
+        Way::Teredo => ("middle", "down0"),
+        Way::Configured
+        | Way::SixToFour
+        | Way::Isatap
+        | Way::Nat64
+        | Way::Nat46
+        | Way::DsLite
+        | Way::FourOverSix => ("b", "in0"),
+    }
+}
+
+/// Neighbour discovery of the links themselves is not counted, and neither are their reports of multicast listeners, which begin with hop-by-hop options.
+const FILTER: &str = "ip or (ip6 and not icmp6 and ip6[6] != 0)";
+
+/// What was captured, in all and by kind.
+fn count(packets: &[Captured], sheet: &mut Sheet) {
+    sheet.value("packets", packets.len() as f64, Unit::Count);
+    let octets: usize = packets.iter().map(|seen| seen.packet.len()).sum();
+    sheet.value("octets", octets as f64, Unit::Octets);
+    for (message, name) in Message::ALL {
+        let number = packets.iter().filter(|seen| Message::of(&seen.packet) == message).count();
+        sheet.value(name, number as f64, Unit::Count);
+    }
+}
+
+/// What a mechanism sends when nobody uses it, and its CPU time then.
+pub fn idle(at_work: &AtWork, time: Duration, sheet: &mut Sheet) -> Result<()> {
+    let (host, link) = place(at_work.way());
+    let (_, cost, _) = at_work.metered(|| at_work.echo(at_work.way().target(), 56, 2))?;
+    sheet.tester(cost);
+    let capture = Capture::start(at_work.network(), host, link, FILTER)?;
+    let (start, before) = (Instant::now(), at_work.spent()?);
+    std::thread::sleep(time);
+    let spent = at_work.spent()?.saturating_sub(before);
+    let took = start.elapsed().as_secs_f64().max(1e-9);
+    sheet.value("idle", took * 1e3, Unit::Milliseconds);
+    sheet.value("cpu", spent.as_secs_f64() / took, Unit::Cores);
+    count(&capture.end()?, sheet);
+    Ok(())
+}
+
+/// What a mechanism sends from its start to the first answer through it, how long that takes, and the CPU time of both ends.
+pub fn start(at_work: &mut AtWork, device: &dyn Device, sheet: &mut Sheet) -> Result<()> {
+    let (host, link) = place(at_work.way());
+    let (_, cost, _) = at_work.metered(|| at_work.echo(at_work.way().target(), 56, 2))?;
+    sheet.tester(cost);
+    let network = at_work.shared_network();
+    let capture = Capture::start(&network, host, link, FILTER)?;
+    let [_, creation] = at_work.renew(device)?;
+    let packets = capture.end()?;
+    sheet.value("first-answer", creation.as_secs_f64() * 1e3, Unit::Milliseconds);
+    sheet.value("cpu-time", at_work.spent()?.as_secs_f64() * 1e3, Unit::CpuMilliseconds);
+    count(&packets, sheet);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{echo_request, ipv6, udp};
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    const HOSTS: [Ipv6Addr; 2] = [
+        Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0x5efe, 0xc000, 0x201),
+        Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 1),
+    ];
+
+    fn over4(next: u8, payload: &[u8]) -> Vec<u8> {
+        let header = Ipv4Header::new(Ipv4Addr::LOCALHOST, Ipv4Addr::LOCALHOST, next, payload.len());
+        [&header.octets()[..], payload].concat()
+    }
+
+    fn teredo(prologue: &[u8], packet: &[u8]) -> Vec<u8> {
+        let data = [prologue, packet].concat();
+        let header = UdpHeader::new(3_544, 40_000, data.len());
+        over4(protocol::UDP, &[&header.octets()[..], &data].concat())
+    }
+
+    #[test]
+    fn messages_are_known_under_their_tunnels() {
+        let [source, destination] = HOSTS;
+        let icmp = |kind| ipv6(source, destination, protocol::ICMPV6, &[kind, 0, 0, 0, 0, 0, 0, 0]);
+        let bubble = ipv6(source, destination, protocol::NO_NEXT_HEADER, &[]);
+        let origin = [0, 0, 1, 2, 3, 4, 5, 6];
+        let query = |kind| udp((source, 546), (destination, 547), &[kind, 0, 0, 0]);
+        let ping = echo_request(source, destination, [1, 1], 16);
+        // A tunnel encapsulation limit (RFC 2473 §4.1.1) in front of an IPv4 packet.
+        let limit = [&[protocol::IPV4, 0, 4, 1, 4, 1, 0, 0], &over4(protocol::ICMPV4, &[0; 8])[..]].concat();
+        let limited = ipv6(source, destination, protocol::DESTINATION_OPTIONS, &limit);
+        for (packet, message) in [
+            (over4(protocol::IPV6, &icmp(icmpv6::ROUTER_SOLICITATION)), Message::Solicitation),
+            (over4(protocol::IPV6, &icmp(icmpv6::ROUTER_ADVERTISEMENT)), Message::Advertisement),
+            (over4(protocol::IPV6, &icmp(icmpv6::NEIGHBOUR_SOLICITATION)), Message::Neighbour),
+            (over4(protocol::IPV6, &ping), Message::Echo),
+            (over4(protocol::ICMPV4, &[8, 0, 0, 0, 0, 0, 0, 0]), Message::Echo),
+            (over4(protocol::ICMPV4, &[3, 1, 0, 0, 0, 0, 0, 0]), Message::Other),
+            (teredo(&[], &bubble), Message::Bubble),
+            (teredo(&origin, &icmp(icmpv6::ROUTER_ADVERTISEMENT)), Message::Advertisement),
+            (teredo(&[], b"a datagram of somebody else's"), Message::Other),
+            (query(20), Message::Lease),
+            (query(1), Message::Other),
+            (ipv6(source, destination, protocol::IPV4, &over4(protocol::ICMPV4, &[0; 8])), Message::Echo),
+            (limited, Message::Echo),
+            (vec![0x45], Message::Other),
+            (Vec::new(), Message::Other),
+        ] {
+            assert_eq!(Message::of(&packet), message, "{packet:?}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The benchmarks of RFC 8219 that stress a device: bursts, an overload, a reset; and those with more than one device or worker.
+
+use super::tiny::Instance;
+use crate::Interop;
+use sixway_lab::experiment::Rfc8219;
+use sixway_lab::failure::Result;
+use sixway_lab::results::{Sample, Verdict};
+
+pub const TESTS: &[Interop] = &[
+    Interop::new("rfc8219_measures_bursts_recovery_and_reset", &["sixway", "clang", "ethtool"], stress),
+    Interop::new("rfc8219_measures_double_translation_and_workers", &["sixway", "clang", "ethtool"], several),
+];
+
+pub const INSTANCES: &[Instance] = &[STRESS, SEVERAL];
+
+/// Each part of a trial takes 300 ms, and each reset has a second afterwards.
+const STRESS: Instance = instance(
+    &["sixway", "kernel-masquerade"],
+    &[("series", "back-to-back,recovery,reset"), ("frame", "84"), ("precision", "1")],
+);
+const SEVERAL: Instance = instance(
+    &["sixway"],
+    &[("series", "double,cores"), ("frame", "1518"), ("workers", "2"), ("precision", "1")],
+);
+
+const fn instance(
+    devices: &'static [&'static str],
+    set: &'static [(&'static str, &'static str)],
+) -> Instance {
+    Instance { experiment: &Rfc8219, devices, set }
+}
+
+fn value(sample: &Sample, name: &str) -> f64 {
+    sample.values.get(name).map_or(f64::NAN, |value| value.value)
+}
+
+fn stress() -> Result<()> {
+    let results = STRESS.run()?;
+    let series: Vec<_> = results.samples.iter().map(|sample| sample.cell.series.as_str()).collect();
+    assert_eq!(series.iter().filter(|series| **series == "reset").count(), 1, "the kernel is not restarted");
+    assert_eq!(series.len(), 5, "{series:?}");
+    for sample in &results.samples {
+        assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");
+        let value = |name: &str| value(sample, name);
+        match sample.cell.series.as_str() {
+            "back-to-back" => {
+                assert!(value("trials") >= 1.0 && value("burst-rate") > 0.0, "{sample:#?}");
+                assert!(value("burst") <= (value("ceiling") * 0.3).max(16.0) + 1.0, "{sample:#?}");
+            }
+            "recovery" => {
+                assert!(value("overload") >= value("throughput-given"), "{sample:#?}");
+                // The overload may not have been one.
+                let recovery = sample.values.get("recovery");
+                assert!(recovery.is_none_or(|recovery| recovery.value <= 301.0), "{sample:#?}");
+            }
+            _ => {
+                assert!(value("reset") > 1.0 && value("reset-by-loss") > 1.0, "{sample:#?}");
+                assert!(value("reset") < value("restart") + 1_000.0, "{sample:#?}");
+            }
+        }
+    }
+    Ok(())
+}
+
+fn several() -> Result<()> {
+    let results = SEVERAL.run()?;
+    assert_eq!(results.samples.len(), 2);
+    for sample in &results.samples {
+        assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");
+        let value = |name: &str| value(sample, name);
+        assert!(value("throughput-given") >= value("throughput"), "{sample:#?}");
+        assert!(value("trials") >= 2.0 && value("ceiling") > 1_000.0, "{sample:#?}");
+        assert!(value("cpu-per-packet") > 0.0, "{sample:#?}");
+        if sample.cell.series == "cores" {
+            assert!(sample.commands.iter().any(|line| line.contains("workers = 2")), "{sample:#?}");
+            let is_tester_bound = matches!(sample.verdict, Verdict::TesterBound { .. });
+            assert!(value("shared") == 0.0 || is_tester_bound, "{sample:#?}");
+        }
+    }
+    Ok(())
+}
