@@ -4,6 +4,7 @@
 //! than its share ([`super::shares`]).
 
 use super::connection::Connection;
+use super::ends::Ends;
 use super::ftp::{Asked, CONTROL_PORT};
 use super::handshakes::Handshakes;
 use super::openings::Openings;
@@ -15,7 +16,6 @@ use crate::instant::Instant;
 use crate::parse::{ACK, Packet, SYN, Transport};
 use crate::verdict::TcpRewrite;
 use core::net::IpAddr;
-use sixway_wire::Endpoint4;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -25,15 +25,6 @@ const MOST: usize = 4_096;
 const CLOSED_FOR: Duration = Duration::from_secs(10);
 /// Matches no port.
 const NO_PORT: u32 = 0x1_0000;
-
-/// The two ends of a connection as they are outside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Ends {
-    /// The outside endpoint of the client.
-    pub(crate) outside: Endpoint4,
-    /// The server.
-    pub(crate) server: Endpoint4,
-}
 
 /// Whether a packet may be of a control connection of FTP, by its ports.
 #[inline(always)]

@@ -167,7 +167,7 @@ impl Reader<'_, '_> {
     fn lose(&mut self) {
         self.counters.ftp_lines_unread += u64::from(!self.dialogue.is_transparent());
         match self.direction {
-            Direction::Out => self.dialogue.stop(),
+            Direction::Out => {}
             Direction::In => {}
         }
     }

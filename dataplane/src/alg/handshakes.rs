@@ -4,7 +4,7 @@
 //! A new SYN always finds room: of a subscriber that has as many as it may have, the oldest one is forgotten, and if there is no room at all, the
 //! oldest of all.
 
-use super::connections::Ends;
+use super::ends::Ends;
 use super::shares::{Sharer, Shares};
 use crate::instant::Instant;
 use std::collections::{BTreeMap, BTreeSet};

@@ -11,6 +11,7 @@
 
 mod connection;
 mod connections;
+mod ends;
 mod ftp;
 mod half;
 mod handshakes;
@@ -20,7 +21,8 @@ mod shares;
 mod stream;
 mod telnet;
 
-pub(crate) use connections::{Connections, Ends, may_be_of_control_connection};
+pub(crate) use connections::{Connections, may_be_of_control_connection};
+pub(crate) use ends::Ends;
 pub(crate) use ftp::CONTROL_PORT;
 pub(crate) use openings::{Opening, Openings};
 pub(crate) use segment::TcpSegment;

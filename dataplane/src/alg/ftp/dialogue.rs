@@ -197,7 +197,7 @@ impl Dialogue {
         let mut rest = pending.into_iter().skip(before);
         let completed = rest.next();
         self.pending.extend(rest);
-        if completed == Some(Pending::Security) {
+        if completed == Some(Pending::Security) && self.mode == Mode::Securing {
             let is_refused = matches!(code[0], b'4' | b'5');
             self.mode = if is_refused { Mode::Reading } else { Mode::Transparent };
         }

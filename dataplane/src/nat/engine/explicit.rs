@@ -36,7 +36,7 @@ impl<I: InsideKey> Engine<I> {
         now: Instant,
         counters: &mut Counters,
     ) -> Result<BoundEndpoint, NotBound> {
-        self.keep((binding, false), now, counters)
+        self.keep((binding, true), now, counters)
     }
 
     fn keep(
