@@ -117,13 +117,16 @@ counters! {
     ftp_connections_made = "ftp.connections.made",
     /// Control connections of FTP whose lines are not read: there are too many, or the subscriber has too many.
     ftp_connections_refused = "ftp.connections.refused",
+    /// Control connections of FTP that are read no longer: the client secured it, sent a line that is not a command, or sent lines out of order.
+    ftp_connections_unread = "ftp.connections.unread",
     /// Commands and replies of FTP that were changed.
     ftp_lines_changed = "ftp.lines.changed",
     /// Lines of FTP that were not read: they came in several segments, out of order, or too many before an acknowledgment.
     ftp_lines_unread = "ftp.lines.unread",
     /// Mappings for data connections of FTP.
     ftp_mappings_made = "ftp.mappings.made",
-    /// Commands of FTP without a mapping: they name another host or a port below 1,024, or no port was free.
+    /// Commands of FTP without a mapping: they name another host or a port below 1,024, came before the server's greeting, came too fast, or no port was
+    /// free.
     ftp_mappings_refused = "ftp.mappings.refused",
     /// Sessions offloaded to the fast path.
     flows_offloaded = "flows.offloaded",

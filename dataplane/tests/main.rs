@@ -21,6 +21,8 @@ mod fast_path;
 mod fast_path_model;
 mod four_over_six;
 mod ftp;
+mod ftp_attacks;
+mod ftp_telnet;
 mod gateway_itself;
 mod hairpinning;
 mod icmp_tables;

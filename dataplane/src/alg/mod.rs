@@ -1,21 +1,29 @@
 //! Application-level gateways: what a translator changes behind the TCP header, for protocols that carry addresses and ports there.
 //!
 //! ```text
-//!     a packet of a control connection ─▶ connections ─▶ connection ─▶ stream: which octets are new, and what was changed in the earlier ones
-//!                                                            │
-//!                                                            └─ each new line ─▶ ftp: changes it or not; asks [`Openings`] for a mapping
+//!     a SYN ─────────▶ connections ─▶ handshakes: the client's waits for the server's
+//!     another segment of a control connection ─▶ connections ─▶ connection ─▶ half ─▶ stream: which octets are new, and what was changed before
+//!                                                                             ├─ octets ─▶ telnet: cuts out options
+//!                                                                             └─ each line ─▶ ftp: changes it or not; asks [`Openings`] for a mapping
 //! ```
 //!
 //! Nothing here knows of bindings or writes to a packet: a change is a [`crate::verdict::TcpRewrite`].
 
 mod connection;
 mod connections;
+mod ends;
 mod ftp;
+mod half;
+mod handshakes;
 mod openings;
 mod segment;
+mod shares;
 mod stream;
+mod telnet;
 
-pub(crate) use connections::{Connections, Ends, may_be_of_control_connection};
+pub(crate) use connections::{Connections, may_be_of_control_connection};
+pub(crate) use ends::Ends;
 pub(crate) use ftp::CONTROL_PORT;
 pub(crate) use openings::{Opening, Openings};
 pub(crate) use segment::TcpSegment;
+pub(crate) use shares::{Sharer, Shares};

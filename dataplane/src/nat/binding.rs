@@ -42,7 +42,7 @@ use sixway_wire::{Endpoint4, Prefix4};
 pub(crate) struct Binding<I> {
     pub(crate) inside: Inside<I>,
     pub(crate) outside: Outside<Endpoint4>,
-    marks: BindingMarks,
+    pub(super) marks: BindingMarks,
     host: u32,
     /// Its sessions, a linked list.
     pub(super) first: u32,
@@ -627,7 +627,7 @@ impl<I: InsideKey> BindingTable<I> {
         let (protocol, outside) = (binding.protocol(), binding.outside);
         self.release_companion(protocol, outside);
         // Sessions do not tell a host that asked for a port from the next one that does (RFC 6887 §15).
-        let is_tracked = protocol == NatProtocol::Tcp && !binding.marks.was_explicit();
+        let is_tracked = protocol == NatProtocol::Tcp && !binding.marks.was_published();
         let is_exempt = binding.kind() != BindingKind::Dynamic || is_tracked;
         if is_exempt || self.quarantined_for == 0 {
             return self.free(&binding);

@@ -5,7 +5,7 @@ use super::pool::{MOST_OPEN, PoolSlot};
 use super::protocol::NatProtocol;
 
 /// ```text
-///     | address's slot, 24 bits | 0 | was explicit | is explicit | is ending | kind, 2 bits | protocol, 2 bits |
+///     | address's slot, 24 bits | 0 | was published | is explicit | is ending | kind, 2 bits | protocol, 2 bits |
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BindingMarks([u8; 4]);
@@ -14,7 +14,7 @@ const _: () = assert!(MOST_OPEN == 1 << 24);
 
 const ENDING: u8 = 1 << 4;
 const EXPLICIT: u8 = 1 << 5;
-const WAS_EXPLICIT: u8 = 1 << 6;
+const WAS_PUBLISHED: u8 = 1 << 6;
 
 impl BindingMarks {
     /// Of a binding that is not ending.
@@ -65,7 +65,7 @@ impl BindingMarks {
     /// Sets whether it is kept by request. Whether it was.
     pub(super) const fn set_explicit(&mut self, is_explicit: bool) -> bool {
         let was_explicit = self.is_explicit();
-        self.0[3] = if is_explicit { self.0[3] | EXPLICIT | WAS_EXPLICIT } else { self.0[3] & !EXPLICIT };
+        self.0[3] = if is_explicit { self.0[3] | EXPLICIT } else { self.0[3] & !EXPLICIT };
         was_explicit
     }
 
@@ -75,9 +75,14 @@ impl BindingMarks {
         self.0[3] & EXPLICIT != 0
     }
 
-    /// Whether it was ever kept by request.
-    pub(super) const fn was_explicit(self) -> bool {
-        self.0[3] & WAS_EXPLICIT != 0
+    /// Anybody may have learnt of its outside endpoint.
+    pub(super) const fn set_published(&mut self) {
+        self.0[3] |= WAS_PUBLISHED;
+    }
+
+    /// Whether anybody may have.
+    pub(super) const fn was_published(self) -> bool {
+        self.0[3] & WAS_PUBLISHED != 0
     }
 }
 
@@ -99,7 +104,11 @@ mod tests {
                     assert!(!marks.set_explicit(true) && marks.is_explicit());
                     assert_eq!((marks.protocol(), marks.kind()), (protocol, kind));
                     assert_eq!(marks.pool_slot(), PoolSlot(slot));
-                    assert!(marks.set_explicit(false) && !marks.is_explicit() && marks.was_explicit());
+                    assert!(marks.set_explicit(false) && !marks.is_explicit() && !marks.was_published());
+                    marks.set_published();
+                    assert!(marks.was_published() && !marks.is_explicit());
+                    assert_eq!((marks.protocol(), marks.kind()), (protocol, kind));
+                    assert_eq!(marks.pool_slot(), PoolSlot(slot));
                     marks = BindingMarks::new(protocol, kind, PoolSlot(slot));
                     assert_eq!(marks, BindingMarks::new(protocol, kind, PoolSlot(slot)));
                     marks.set_free();

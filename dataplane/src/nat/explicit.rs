@@ -97,11 +97,15 @@ impl<I: InsideKey> StateTables<I> {
         Ok(slot)
     }
 
-    /// Keeps a binding until it is released. A static one is kept in any case, and admits everybody.
-    pub(super) fn keep_explicit(&mut self, slot: u32, filters: &[RemoteFilter]) {
+    /// Keeps a binding until it is released. A static one is kept in any case, and admits everybody. `is_published`: others than those whom the filters
+    /// admit may learn of its outside endpoint.
+    pub(super) fn keep_explicit(&mut self, slot: u32, filters: &[RemoteFilter], is_published: bool) {
         let binding = self.bindings.get_mut(slot);
         if binding.kind() == BindingKind::Static {
             return;
+        }
+        if is_published {
+            binding.marks.set_published();
         }
         if !binding.set_explicit(true) {
             binding.keeping += 1;

@@ -183,14 +183,19 @@ impl<H: InsideHost> SubscriberTable<H> {
         self.hash.pair(a, b)
     }
 
+    /// The host's subscriber.
+    pub(super) fn subscriber_of(&self, host: H) -> Subscriber {
+        host.subscriber(self.bits)
+    }
+
     /// A hash of the host's subscriber.
     pub(super) fn tag_of(&self, host: H) -> u32 {
-        self.tag(host.subscriber(self.bits))
+        self.tag(self.subscriber_of(host))
     }
 
     /// The row of the host's subscriber.
     pub(super) fn find(&self, host: H) -> Option<u32> {
-        let subscriber = host.subscriber(self.bits);
+        let subscriber = self.subscriber_of(host);
         self.by_subscriber.find(self.tag(subscriber), |slot| self.rows[slot].subscriber == subscriber)
     }
 
@@ -200,7 +205,7 @@ impl<H: InsideHost> SubscriberTable<H> {
             self.rows[slot].hosts += 1;
             return Some(slot);
         }
-        let subscriber = host.subscriber(self.bits);
+        let subscriber = self.subscriber_of(host);
         let slot = self.rows.insert(Row {
             subscriber,
             hosts: 1,

@@ -1,11 +1,12 @@
 //! What a stateful translator keeps for its gateway for applications: control connections, and mappings for their data connections.
 
-use crate::alg::{Connections, Ends, Opening, Openings};
+use crate::alg::{Connections, Ends, Opening, Openings, Sharer, Shares};
 use crate::counters::Counters;
 use crate::instant::Instant;
 use crate::nat::{
     BoundEndpoint, Engine, ExplicitBinding, Inside, InsideKey, NatProtocol, RemoteFilter, WantedOutside,
 };
+use crate::rates::{Rate, Rates};
 use sixway_wire::{Endpoint4, Endpoint6, Prefix4};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,6 +15,10 @@ use std::time::Duration;
 const EXPECTED_FOR: Duration = Duration::from_secs(60);
 /// Data connections that are waited for: two for each control connection, which may end before.
 const MOST_EXPECTED: usize = 8_192;
+/// Mappings of a subscriber: a client that fetches small files needs one for each, and each takes it some round trips.
+const MAPPINGS: Rate = Rate { rate: 32, burst: 128 };
+/// Buckets of this rate. Subscribers with the same keyed hash share one.
+const BUCKETS: usize = 4_096;
 
 /// The control connections, and the data connections that are waited for.
 pub(crate) struct Assistance<I> {
@@ -21,20 +26,33 @@ pub(crate) struct Assistance<I> {
     pub(super) expected: Expected<I>,
 }
 
-/// Mappings that are kept for a while. A control connection has one at a time, as it has one data connection (RFC 959 §3.2).
+/// A mapping that is kept for a while.
+#[derive(Clone, Copy, Debug)]
+struct Mapping {
+    until: Instant,
+    connection: Ends,
+    subscriber: Sharer,
+}
+
+/// Mappings that are kept for a while. A control connection has one at a time, as it has one data connection (RFC 959 §3.2), and a subscriber no more
+/// than its share.
 pub(super) struct Expected<I> {
-    /// Until when, and for which connection.
-    mappings: BTreeMap<Inside<I>, (Instant, Ends)>,
+    mappings: BTreeMap<Inside<I>, Mapping>,
     of_connections: BTreeMap<Ends, Inside<I>>,
     order: BTreeSet<(Instant, Inside<I>)>,
+    shares: Shares,
+    rates: Rates,
 }
 
 impl<I> Assistance<I> {
-    /// `is_on`: whether there is such a gateway.
-    pub(crate) const fn new(is_on: bool) -> Self {
-        let expected =
-            Expected { mappings: BTreeMap::new(), of_connections: BTreeMap::new(), order: BTreeSet::new() };
-        Self { connections: Connections::new(is_on), expected }
+    /// No control connections are read.
+    pub(crate) fn off() -> Self {
+        Self { connections: Connections::new(false), expected: Expected::new(1, 0) }
+    }
+
+    /// They are.
+    pub(crate) fn on(seed: u64) -> Self {
+        Self { connections: Connections::new(true), expected: Expected::new(BUCKETS, seed) }
     }
 }
 
@@ -45,6 +63,8 @@ pub(super) struct Mapper<'a, I: InsideKey> {
     /// The client's end of the control connection, and both ends as they are outside.
     pub(super) inside: Inside<I>,
     pub(super) ends: Ends,
+    /// The client's subscriber.
+    pub(super) subscriber: Sharer,
     pub(super) now: Instant,
     pub(super) counters: &'a mut Counters,
 }
@@ -61,36 +81,54 @@ impl<I: InsideKey> Openings for Mapper<'_, I> {
             // The administrator's, or the host's own by request.
             return Some(bound.outside.0);
         }
+        if !self.expected.rates.admit(self.subscriber, self.now) {
+            return None;
+        }
         if let Some(earlier) = self.expected.other_of(self.ends, inside) {
             self.expected.forget(earlier);
             self.nat.release_explicit(NatProtocol::Tcp, earlier, self.now, self.counters);
         }
-        if self.expected.mappings.len() >= MOST_EXPECTED && !is_own {
+        if !is_own && !self.expected.shares.may_have_more(self.subscriber) {
             return None;
         }
         let filters = vec![RemoteFilter { remote: Prefix4::holding(remote, 32), port: 0 }];
         let wanted = WantedOutside::default();
         let binding = ExplicitBinding { protocol: NatProtocol::Tcp, softwire: None, inside, wanted, filters };
-        let bound = self.nat.keep_explicit(&binding, self.now, self.counters).ok()?;
+        let bound = self.nat.keep_expected(&binding, self.now, self.counters).ok()?;
         self.counters.ftp_mappings_made += 1;
-        self.expected.add(self.ends, inside, self.now);
+        let until = self.now + EXPECTED_FOR;
+        self.expected.add(inside, Mapping { until, connection: self.ends, subscriber: self.subscriber });
         Some(bound.outside.0)
     }
 }
 
+impl<I> Expected<I> {
+    fn new(buckets: usize, seed: u64) -> Self {
+        Self {
+            mappings: BTreeMap::new(),
+            of_connections: BTreeMap::new(),
+            order: BTreeSet::new(),
+            shares: Shares::new(MOST_EXPECTED),
+            rates: Rates::new(MAPPINGS, buckets, seed),
+        }
+    }
+}
+
 impl<I: InsideKey> Expected<I> {
-    fn add(&mut self, ends: Ends, inside: Inside<I>, now: Instant) {
+    fn add(&mut self, inside: Inside<I>, mapping: Mapping) {
         self.forget(inside);
-        let until = now + EXPECTED_FOR;
-        self.mappings.insert(inside, (until, ends));
-        self.of_connections.insert(ends, inside);
+        let Mapping { until, connection, subscriber } = mapping;
+        self.mappings.insert(inside, mapping);
+        self.of_connections.insert(connection, inside);
         self.order.insert((until, inside));
+        self.shares.add(subscriber);
     }
 
     pub(super) fn forget(&mut self, inside: Inside<I>) {
-        let Some((until, ends)) = self.mappings.remove(&inside) else { return };
-        self.of_connections.remove(&ends);
+        let Some(Mapping { until, connection, subscriber }) = self.mappings.remove(&inside) else { return };
+        self.of_connections.remove(&connection);
         self.order.remove(&(until, inside));
+        self.shares.remove(subscriber);
     }
 
     /// The mapping that a connection has for another endpoint.

@@ -29,11 +29,11 @@ impl<I: InsideKey, P: AddressPolicy<I>> Translator<I, P> {
         let Some(inside) = self.nat.inside_of(NatProtocol::Tcp, Outside(ends.outside)) else {
             return decision;
         };
-        let subscriber = self.nat.subscriber_of(inside.0.host());
+        let subscriber = self.nat.subscriber_of(inside.0.host()).0;
         let Self { nat, assistance: Assistance { connections, expected }, .. } = self;
         // Both count, the mapper while it makes a mapping.
         let mut made = Counters::default();
-        let mut mapper = Mapper { nat, expected, inside, ends, now, counters: &mut made };
+        let mut mapper = Mapper { nat, expected, inside, ends, subscriber, now, counters: &mut made };
         let counters = &mut effects.counters;
         let way = (ends, direction);
         let rewrite = connections.pass(way, &segment, (client, subscriber), &mut mapper, (now, counters));

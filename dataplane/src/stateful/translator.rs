@@ -65,7 +65,7 @@ impl<I: InsideKey, P: AddressPolicy<I>> Translator<I, P> {
         worker_key: [u64; 2],
     ) -> Self {
         let nat = Engine::new(config, worker, seed, worker_key);
-        let assistance = Assistance::new(false);
+        let assistance = Assistance::off();
         let mut translator = Self { rules, nat, without_ports, assistance, static_hosts: BTreeMap::new() };
         config.static_bindings.iter().for_each(|binding| translator.note_static(binding.inside.0.host()));
         translator
@@ -106,8 +106,8 @@ impl<I: InsideKey, P: AddressPolicy<I>> Translator<I, P> {
     }
 
     /// Reads the control connections of FTP from now on.
-    pub(crate) fn assist_ftp(&mut self) {
-        self.assistance = Assistance::new(true);
+    pub(crate) fn assist_ftp(&mut self, seed: [u64; 2]) {
+        self.assistance = Assistance::on(seed[0] ^ seed[1]);
         self.nat.keep_here(CONTROL_PORT);
     }
 

@@ -23,6 +23,7 @@ pub const TESTS: &[Interop] = &[
         nat44,
     ),
     Interop::new("ftp_is_active_and_passive_behind_nat64", &["sixway", "vsftpd", "curl", "lftp"], nat64),
+    Interop::new("a_page_in_a_browser_opens_no_port_by_ftp", &["sixway", "vsftpd", "curl"], page),
     Interop::new("ftp_with_tls_passes_unchanged", &["sixway", "vsftpd", "curl", "openssl"], secured),
 ];
 
@@ -171,5 +172,22 @@ fn secured() -> Result<()> {
     fetches(&network, &host, &["--ssl-reqd", "-k"])?;
     assert_eq!(counter(&network, "ftp.lines.changed")?, 0);
     assert_eq!(counter(&network, "ftp.connections.made")?, 1);
+    Ok(())
+}
+
+/// The server greets, and the client sends a form with a line that looks like a command.
+fn page() -> Result<()> {
+    let network = crate::nat44::network()?;
+    run_sixway(&network, &format!("{}ftp_alg = true\n", crate::nat44::SIXWAY))?;
+    serve(&network, "")?;
+    let form = network.file("form", "a=b\r\nPORT 192,168,1,2,78,32\r\n")?;
+    let mut posting = curl()?;
+    posting.args(["--http0.9", "--max-time", "3", "--data-binary"]).arg(format!("@{}", form.display()));
+    posting.arg(format!("http://{}:21/", crate::nat44::SERVER));
+    let said = network.host("client")?.run(posting, PATIENCE)?.stdout;
+    assert!(said.starts_with("220 "), "{said}");
+    assert_eq!(counter(&network, "ftp.connections.made")?, 1);
+    assert_eq!(counter(&network, "ftp.connections.unread")?, 1);
+    assert_eq!(counter(&network, "ftp.mappings.made")?, 0);
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use super::answer::Answer;
 use super::line::{self, Announced};
+use super::verb::{HEAD, verb};
 use crate::alg::openings::{Opening, Openings};
 use arrayvec::ArrayVec;
 use core::net::{IpAddr, Ipv4Addr};
@@ -47,7 +48,7 @@ enum Mode {
     Reading,
     /// A client has sent AUTH: they are not, unless the server refuses.
     Securing,
-    /// They are not (RFC 6384 §5).
+    /// They are not (RFC 6384 §5), whatever follows.
     Transparent,
 }
 
@@ -55,6 +56,8 @@ enum Mode {
 #[derive(Clone, Debug)]
 pub(crate) struct Dialogue {
     mode: Mode,
+    /// Whether the server has said 220: before, no client of FTP sends a command (RFC 959 §5.4).
+    is_greeted: bool,
     /// Whether commands are translated; clients of NAT64 may set it (RFC 6384 §11).
     translates: bool,
     pending: ArrayVec<Pending, MOST_PENDING>,
@@ -64,12 +67,23 @@ pub(crate) struct Dialogue {
 
 impl Dialogue {
     pub(crate) const fn new() -> Self {
-        Self { mode: Mode::Reading, translates: true, pending: ArrayVec::new_const(), lines_of: None }
+        let pending = ArrayVec::new_const();
+        Self { mode: Mode::Reading, is_greeted: false, translates: true, pending, lines_of: None }
     }
 
     /// Whether lines are not looked at any more.
     pub(crate) fn is_transparent(&self) -> bool {
         self.mode == Mode::Transparent
+    }
+
+    /// Whether they are, and commands are translated.
+    pub(crate) fn is_reading(&self) -> bool {
+        self.mode == Mode::Reading
+    }
+
+    /// Lines are not looked at any more.
+    pub(crate) const fn stop(&mut self) {
+        self.mode = Mode::Transparent;
     }
 
     fn expect(&mut self, pending: Pending) {
@@ -79,9 +93,11 @@ impl Dialogue {
         self.pending.push(pending);
     }
 
-    /// The client has sent a line of which only the beginning is known.
+    /// The client has sent a line of which only the beginning is known. After one that is not a command, the client does not speak FTP: it may be a
+    /// browser with a page whose text looks like commands.
     pub(crate) fn unread_command(&mut self, head: &[u8]) {
-        if head.eq_ignore_ascii_case(b"AUTH") && self.mode == Mode::Reading {
+        let Some(verb) = verb(head) else { return self.stop() };
+        if verb == *b"AUTH" && self.mode == Mode::Reading {
             self.mode = Mode::Securing;
             return self.expect(Pending::Security);
         }
@@ -90,16 +106,14 @@ impl Dialogue {
 
     /// The client has sent a line.
     pub(crate) fn command(&mut self, text: &[u8], asked: &mut Asked<'_>) -> Answer {
-        let read = line::command(text).filter(|_| self.mode == Mode::Reading);
-        let Some((verb, argument)) = read else {
-            self.unread_command(text.get(..4).unwrap_or_default());
+        let verb = verb(text).filter(|verb| self.mode == Mode::Reading && verb != b"AUTH");
+        let Some((verb, argument)) = verb.zip(line::argument(text)) else {
+            self.unread_command(text.get(..HEAD).unwrap_or(text));
             return Answer::Keep;
         };
         let (pending, answer) = match (asked.client, &verb) {
-            (_, b"AUTH") => {
-                self.mode = Mode::Securing;
-                (Pending::Security, Answer::Keep)
-            }
+            (_, b"PORT" | b"EPRT") if !self.is_greeted => (Pending::Reply, Answer::Refuse),
+            _ if !self.is_greeted => (Pending::Reply, Answer::Keep),
             (IpAddr::V6(_), b"ALGS") => self.status(argument),
             (_, b"PASV") => (Pending::Passive, Answer::Keep),
             (IpAddr::V4(_), b"PORT") => (Pending::Reply, port(line::host_port(argument), asked)),
@@ -172,6 +186,10 @@ impl Dialogue {
         if code[0] == b'1' {
             return None;
         }
+        if !self.is_greeted {
+            self.greet(code);
+            return None;
+        }
         let is_passive = |pending: &Pending| matches!(pending, Pending::Passive | Pending::Extended);
         // What the replies before it were to is not waited for.
         let before = if code == b"227" { self.pending.iter().position(is_passive)? } else { 0 };
@@ -179,11 +197,19 @@ impl Dialogue {
         let mut rest = pending.into_iter().skip(before);
         let completed = rest.next();
         self.pending.extend(rest);
-        if completed == Some(Pending::Security) {
+        if completed == Some(Pending::Security) && self.mode == Mode::Securing {
             let is_refused = matches!(code[0], b'4' | b'5');
             self.mode = if is_refused { Mode::Reading } else { Mode::Transparent };
         }
         completed
+    }
+
+    /// The first reply: 220 greets the client (RFC 959 §5.4). After another one there is nothing to translate.
+    fn greet(&mut self, code: &[u8; 3]) {
+        self.is_greeted = true;
+        if code != b"220" {
+            self.stop();
+        }
     }
 }
 

@@ -3,7 +3,9 @@
 mod answer;
 mod dialogue;
 mod line;
+mod verb;
 
 pub(super) use answer::Answer;
 pub(crate) use dialogue::CONTROL_PORT;
 pub(super) use dialogue::{Asked, Dialogue};
+pub(super) use verb::HEAD;

@@ -79,3 +79,19 @@ fn a_line_is_forgotten_for_another_once_it_is_acknowledged() {
     assert_eq!(stream.forwarded(at), at.wrapping_add(4));
     assert_eq!(stream.sent(at.wrapping_add(4)), at);
 }
+
+#[test]
+fn what_is_cut_out_is_acknowledged_with_what_comes_before_it() {
+    let mut stream = Stream::new(100);
+    stream.advance(100, b"aaCUTbb");
+    stream.change(102, 3, Text::new());
+    for (sent, forwarded) in [(100, 100), (102, 102), (105, 102), (107, 104)] {
+        assert_eq!(stream.forwarded(sent), forwarded);
+    }
+    assert_eq!([100, 101, 102, 104].map(|position| stream.sent(position)), [100, 101, 105, 107]);
+    for (sequence, part, left) in
+        [(100, &b"aaCUTbb"[..], &b"aabb"[..]), (102, b"CUT", b""), (103, b"UTbb", b"bb"), (101, b"aC", b"a")]
+    {
+        assert_eq!(stream.rewritten(sequence, part).as_deref(), Some(left), "{sequence}");
+    }
+}

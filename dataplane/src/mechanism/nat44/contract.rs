@@ -49,7 +49,7 @@ impl Build for Nat44Config {
         self.in_use.iter().for_each(|in_use| nat44.set_in_use(in_use));
         nat44.set_host4(&context.host4);
         if self.ftp_alg {
-            nat44.assist_ftp();
+            nat44.assist_ftp(context.seed);
         }
         self.draining.iter().for_each(|prefix| nat44.drain(*prefix, true));
         Ok(nat44)

@@ -35,7 +35,7 @@ impl Build for Nat64Config {
         self.in_use.iter().for_each(|in_use| nat64.set_in_use(in_use));
         nat64.set_host4(&context.host4);
         if self.ftp_alg {
-            nat64.assist_ftp();
+            nat64.assist_ftp(context.seed);
         }
         self.draining.iter().for_each(|prefix| nat64.drain(*prefix, true));
         nat64.refuse_sources(context.translation_prefixes.iter().copied().filter(|prefix| *prefix != own));

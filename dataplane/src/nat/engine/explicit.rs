@@ -24,6 +24,28 @@ impl<I: InsideKey> Engine<I> {
         now: Instant,
         counters: &mut Counters,
     ) -> Result<BoundEndpoint, NotBound> {
+        self.keep((binding, true), now, counters)
+    }
+
+    /// The same for one that only those whom its filters admit learn of: when it ends its port needs no quarantine (RFC 6888 REQ-8 B).
+    ///
+    /// # Errors
+    /// Why there is none as wanted; then nothing has changed.
+    pub(crate) fn keep_expected(
+        &mut self,
+        binding: &ExplicitBinding<I>,
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Result<BoundEndpoint, NotBound> {
+        self.keep((binding, false), now, counters)
+    }
+
+    fn keep(
+        &mut self,
+        (binding, is_published): (&ExplicitBinding<I>, bool),
+        now: Instant,
+        counters: &mut Counters,
+    ) -> Result<BoundEndpoint, NotBound> {
         self.clock.set(now);
         let ExplicitBinding { protocol, inside, wanted, .. } = *binding;
         let slot = match self.tables.bindings.find_inside(protocol, inside) {
@@ -38,7 +60,7 @@ impl<I: InsideKey> Engine<I> {
             }
             None => self.bind_as_wanted(protocol, inside, wanted, counters)?,
         };
-        self.tables.keep_explicit(slot, &binding.filters);
+        self.tables.keep_explicit(slot, &binding.filters, is_published);
         let bound = self.bound(slot);
         self.tables.bindings.release_companion(protocol, bound.outside);
         Ok(bound)
@@ -189,7 +211,7 @@ impl<I: InsideKey> Engine<I> {
             let slot =
                 self.bind_as_wanted(protocol, inside, WantedOutside { exactly: true, ..wanted }, counters)?;
             // Until the session keeps it.
-            self.tables.keep_explicit(slot, &[]);
+            self.tables.keep_explicit(slot, &[], true);
         }
         let state = match protocol {
             NatProtocol::Tcp => SessionState::InsideInit,

@@ -1,7 +1,7 @@
 //! The lookups of an application-level gateway in a NAT.
 
 use super::{Engine, Probe};
-use crate::nat::inside_key::InsideKey;
+use crate::nat::inside_key::{InsideKey, Subscriber};
 use crate::nat::protocol::NatProtocol;
 use crate::nat::sides::{Inside, Outside};
 use sixway_wire::Endpoint4;
@@ -21,9 +21,10 @@ impl<I: InsideKey> Engine<I> {
         Some(self.tables.bindings.get(slot).inside)
     }
 
-    /// The number of a host's subscriber, if it has bindings.
-    pub(crate) fn subscriber_of(&self, host: I::Host) -> Option<u32> {
-        self.tables.bindings.subscriber_of_host(host)
+    /// The subscriber of a host.
+    pub(crate) fn subscriber_of(&self, host: I::Host) -> Subscriber {
+        let bindings = &self.tables.bindings;
+        bindings.subscribers.subscriber_of(I::site(host, &bindings.names))
     }
 
     /// Whether there is a session, be its lifetime over or not.

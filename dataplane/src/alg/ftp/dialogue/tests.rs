@@ -14,6 +14,13 @@ const V4: &str = "10.0.0.1";
 const V6: &str = "2001:db8::1";
 const SERVER: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
 
+/// A dialogue whose server has greeted.
+fn greeted() -> Dialogue {
+    let mut dialogue = Dialogue::new();
+    assert_eq!(dialogue.reply(b"220 ready\r\n"), Answer::Keep);
+    dialogue
+}
+
 fn says(dialogue: &mut Dialogue, client: &str, line: &str) -> Answer {
     let mut giving = Giving(true, Vec::new());
     let client = client.parse().unwrap();
@@ -29,7 +36,7 @@ fn changed(line: &str) -> Answer {
 
 #[test]
 fn a_clients_own_endpoint_is_replaced_and_no_other() {
-    let mut dialogue = Dialogue::new();
+    let mut dialogue = greeted();
     assert_eq!(says(&mut dialogue, V4, "PORT 10,0,0,1,19,137\r\n"), changed("PORT 192,0,2,1,78,32"));
     assert_eq!(says(&mut dialogue, V4, "EPRT |1|10.0.0.1|5001|\r\n"), changed("EPRT |1|192.0.2.1|20000|"));
     assert_eq!(says(&mut dialogue, V6, "EPRT |2|2001:db8::1|5001|\r\n"), changed("PORT 192,0,2,1,78,32"));
@@ -51,13 +58,13 @@ fn a_clients_own_endpoint_is_replaced_and_no_other() {
 fn without_a_mapping_the_command_stays() {
     let mut giving = Giving(false, Vec::new());
     let mut asked = Asked { client: V4.parse().unwrap(), server: SERVER, openings: &mut giving };
-    assert_eq!(Dialogue::new().command(b"PORT 10,0,0,1,19,137\r\n", &mut asked), Answer::Refuse);
+    assert_eq!(greeted().command(b"PORT 10,0,0,1,19,137\r\n", &mut asked), Answer::Refuse);
     assert_eq!(giving.1, [Opening { port: 5_001, remote: SERVER }]);
 }
 
 #[test]
 fn epsv_becomes_pasv_and_its_reply_is_reformatted() {
-    let mut dialogue = Dialogue::new();
+    let mut dialogue = greeted();
     let reply = b"227 Entering Passive Mode (10,9,9,9,237,19)\r\n";
     for epsv in ["EPSV\r\n", "epsv 2\r\n"] {
         assert_eq!(says(&mut dialogue, V6, epsv), changed("PASV"));
@@ -76,7 +83,7 @@ fn epsv_becomes_pasv_and_its_reply_is_reformatted() {
 
 #[test]
 fn what_is_not_for_the_server_becomes_noop_and_its_reply_the_clients() {
-    let mut dialogue = Dialogue::new();
+    let mut dialogue = greeted();
     for (command, reply) in [
         ("EPSV ALL\r\n", "504 Command not implemented for that parameter"),
         ("EPSV 1\r\n", "522 Network protocol not supported"),
@@ -96,8 +103,7 @@ fn what_is_not_for_the_server_becomes_noop_and_its_reply_the_clients() {
 
 #[test]
 fn pipelined_commands_have_their_own_replies() {
-    let mut dialogue = Dialogue::new();
-    assert_eq!(dialogue.reply(b"220 ready\r\n"), Answer::Keep);
+    let mut dialogue = greeted();
     for line in ["USER a\r\n", "ALGS STATUS64\r\n", "RETR b\r\n", "EPSV\r\n"] {
         says(&mut dialogue, V6, line);
     }
@@ -115,14 +121,14 @@ fn pipelined_commands_have_their_own_replies() {
 
 #[test]
 fn after_auth_nothing_is_read_unless_the_server_refuses() {
-    let mut dialogue = Dialogue::new();
+    let mut dialogue = greeted();
     says(&mut dialogue, V6, "AUTH TLS\r\n");
     assert_eq!(says(&mut dialogue, V6, "EPSV\r\n"), Answer::Keep);
     dialogue.reply(b"530 no\r\n");
     assert_eq!(says(&mut dialogue, V6, "EPSV\r\n"), changed("PASV"));
-    let mut dialogue = Dialogue::new();
+    let mut dialogue = greeted();
     // It came in two segments.
-    dialogue.unread_command(b"auth");
+    dialogue.unread_command(b"auth tls\r\n");
     dialogue.reply(b"234 Proceed\r\n");
     assert!(dialogue.is_transparent());
     assert_eq!(says(&mut dialogue, V6, "EPSV\r\n"), Answer::Keep);
@@ -130,8 +136,51 @@ fn after_auth_nothing_is_read_unless_the_server_refuses() {
 
 #[test]
 fn more_commands_than_are_remembered_do_not_confuse_a_passive_reply() {
-    let mut dialogue = Dialogue::new();
+    let mut dialogue = greeted();
     (0..20).for_each(|_| assert_eq!(says(&mut dialogue, V6, "NOOP\r\n"), Answer::Keep));
     says(&mut dialogue, V6, "EPSV\r\n");
     assert_ne!(dialogue.reply(b"227 x (1,2,3,4,4,1)\r\n"), Answer::Keep);
+}
+
+#[test]
+fn before_the_greeting_nothing_is_changed_and_replies_find_their_commands_afterwards() {
+    let mut dialogue = Dialogue::new();
+    assert_eq!(dialogue.reply(b"120 wait\r\n"), Answer::Keep);
+    for refused in ["EPRT |2|2001:db8::1|5001|\r\n", "PORT 10,0,0,1,19,137\r\n"] {
+        assert_eq!(says(&mut dialogue, V6, refused), Answer::Refuse);
+    }
+    assert_eq!(says(&mut dialogue, V6, "EPSV\r\n"), Answer::Keep);
+    dialogue.reply(b"220 ready\r\n");
+    assert_eq!(says(&mut dialogue, V6, "ALGS STATUS64\r\n"), changed("NOOP"));
+    for reply in ["500 no\r\n", "500 no\r\n", "229 Entering (|||1025|)\r\n"] {
+        assert_eq!(dialogue.reply(reply.as_bytes()), Answer::Keep);
+    }
+    assert_eq!(dialogue.reply(b"200 ok\r\n"), changed("216 EPSVEPRT"));
+}
+
+#[test]
+fn without_a_greeting_and_after_what_is_not_a_command_the_dialogue_is_over() {
+    for reply in ["421 busy\r\n", "230 come in\r\n", "530-no\r\n"] {
+        let mut dialogue = Dialogue::new();
+        dialogue.reply(reply.as_bytes());
+        dialogue.reply(b"530 no\r\n");
+        assert!(dialogue.is_transparent(), "{reply}");
+    }
+    for line in ["POST / HTTP/1.1\r\n", "\r\n", "XYZ\r\n", "PORT\t10,0,0,1,19,137\r\n"] {
+        let mut dialogue = greeted();
+        assert_eq!(says(&mut dialogue, V4, line), Answer::Keep);
+        assert!(dialogue.is_transparent(), "{line}");
+        assert_eq!(says(&mut dialogue, V4, "PORT 10,0,0,1,19,137\r\n"), Answer::Keep);
+    }
+    // AUTH was sent, and something that is not a command with it.
+    let mut dialogue = greeted();
+    says(&mut dialogue, V4, "AUTH TLS\r\n");
+    says(&mut dialogue, V4, "\u{16}\u{3}\u{1}\n");
+    dialogue.reply(b"530 no\r\n");
+    assert!(dialogue.is_transparent());
+    // A command that is too long, or not in ASCII, is a command.
+    let mut dialogue = greeted();
+    says(&mut dialogue, V4, &format!("STOR {}\r\n", "x".repeat(500)));
+    says(&mut dialogue, V4, "STOR \u{e9}\r\n");
+    assert!(dialogue.is_reading());
 }
