@@ -20,7 +20,7 @@ use foldhash::fast::FixedState;
 
 /// A queue that has not been empty for this long is a standing queue.
 const STANDING: Duration = Duration::from_millis(100);
-/// Shares are computed anew this often.
+/// Shares are computed again this often.
 const INTERVAL: Duration = Duration::from_millis(10);
 /// Buckets of senders.
 const BUCKETS: usize = 1_024;
