@@ -60,8 +60,8 @@ impl Simulation {
                 break;
             }
             self.arrivals.remove(&(at, place));
-            if self.senders[place].1 > 0 {
-                self.arrivals.insert((at + 1_000_000_000 / self.senders[place].1, place), ());
+            if let Some(gap) = 1_000_000_000_u64.checked_div(self.senders[place].1) {
+                self.arrivals.insert((at + gap, place), ());
             }
             match self.queue.len() < ROOM {
                 true => self.queue.push_back((at, place)),
