@@ -149,8 +149,7 @@ impl Overload {
 
     fn admits(&mut self, sender: u128) -> bool {
         let bucket = self.hash.hash_one(sender) as usize % BUCKETS;
-        let (Some(seen), Some((part, credit))) =
-            (self.seen.get_mut(bucket), self.admitted.get_mut(bucket))
+        let (Some(seen), Some((part, credit))) = (self.seen.get_mut(bucket), self.admitted.get_mut(bucket))
         else {
             return true;
         };
@@ -181,7 +180,11 @@ impl Overload {
         let admitted = (u64::from(self.packets) * u64::from(self.part) / u64::from(ALL)) as u32;
         let share = share(&self.seen, admitted);
         for (seen, (part, _)) in self.seen.iter_mut().zip(&mut self.admitted) {
-            *part = if *seen <= share { ALL } else { (u64::from(share) * u64::from(ALL) / u64::from(*seen)) as u32 };
+            *part = if *seen <= share {
+                ALL
+            } else {
+                (u64::from(share) * u64::from(ALL) / u64::from(*seen)) as u32
+            };
             *seen = 0;
         }
         self.age += 1;

@@ -84,8 +84,7 @@ impl Simulation {
                 self.now = self.arrivals.first_key_value().map_or(until, |((at, _), ())| *at).min(until);
                 continue;
             }
-            let by_shares =
-                self.shares.as_mut().is_some_and(|shares| shares.batch(count, Instant(self.now)));
+            let by_shares = self.shares.as_mut().is_some_and(|shares| shares.batch(count, Instant(self.now)));
             for _ in 0..count {
                 let Some((at, place)) = self.queue.pop_front() else { break };
                 let fate = &mut fates[place];

@@ -83,7 +83,9 @@ impl SiteFacts {
         self.host.addresses.retain(|own| !is_added(&own.interface, own.address));
         let is_of_added = |route: &ForeignRoute| {
             let mut here = added.iter().filter(|(name, _)| *name == route.interface);
-            here.any(|(_, own)| matches!(own, IpAddr::V6(own) if Prefix6::holding(*own, LINK) == route.prefix))
+            here.any(
+                |(_, own)| matches!(own, IpAddr::V6(own) if Prefix6::holding(*own, LINK) == route.prefix),
+            )
         };
         self.routes6.retain(|route| !is_of_added(route));
         self

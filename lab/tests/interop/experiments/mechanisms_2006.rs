@@ -27,8 +27,10 @@ pub const TESTS: &[Interop] = &[
 
 pub const INSTANCES: &[Instance] = &[SMALLEST, FARTHER, CONTROL_PLANES, IPSEC];
 
-const SMALLEST: Instance =
-    instance(&[], &[("sizes", "1024"), ("ways", "1,2,3,4,5,7"), ("loads", "1,6"), ("series", "overhead,loads")]);
+const SMALLEST: Instance = instance(
+    &[],
+    &[("sizes", "1024"), ("ways", "1,2,3,4,5,7"), ("loads", "1,6"), ("series", "overhead,loads")],
+);
 const FARTHER: Instance = instance(&[], &[("ways", "6,7"), ("series", "hops,narrow")]);
 /// Way 2 is 6to4, 3 ISATAP, 7 Teredo, 8 4over6.
 const CONTROL_PLANES: Instance = instance(&[], &[("ways", "2,3,7,8"), ("series", "control,start")]);

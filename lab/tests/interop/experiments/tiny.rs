@@ -1,7 +1,8 @@
 //! Experiments at their smallest scale, each in a folder that goes away, and how long all of them may take.
 
 use super::{
-    gateway_2012, mechanisms_2006, nat64_2014, overload, relay_2013, rfc8219, rfc8219_under_stress, tester, tools, tunnel_2012,
+    gateway_2012, mechanisms_2006, nat64_2014, overload, relay_2013, rfc8219, rfc8219_under_stress, tester,
+    tools, tunnel_2012,
 };
 use crate::Interop;
 use sixway_lab::device::{self, Device, Realm};
