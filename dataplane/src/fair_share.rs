@@ -11,10 +11,10 @@
 //! at most [`ROTATION`] intervals.
 
 use crate::instant::Instant;
-use crate::parse::Addresses;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::hash::BuildHasher as _;
+use core::net::IpAddr;
 use core::time::Duration;
 use foldhash::fast::FixedState;
 
@@ -119,14 +119,18 @@ impl FairShares {
         }
     }
 
-    /// Whether a packet is processed; if not, it is to be dropped.
-    pub fn admits(&mut self, addresses: &Addresses) -> bool {
+    /// Whether a packet from this address is processed; if not, it is to be dropped.
+    pub fn admits(&mut self, source: IpAddr) -> bool {
         let State::Overloaded(overload) = &mut self.state else { return true };
-        let sender = match addresses {
-            Addresses::V4 { source, .. } => u128::from(u32::from(*source)),
-            Addresses::V6 { source, .. } => u128::from(*source) & self.mask,
-        };
-        overload.admits(sender)
+        overload.admits(sender(source, self.mask))
+    }
+}
+
+/// What a sender is known by.
+fn sender(source: IpAddr, mask: u128) -> u128 {
+    match source {
+        IpAddr::V4(source) => u128::from(source.to_bits()),
+        IpAddr::V6(source) => source.to_bits() & mask,
     }
 }
 

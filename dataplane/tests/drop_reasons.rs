@@ -567,13 +567,15 @@ fn provoke(reason: DropReason) -> (Gateway, bool) {
         }
         DropReason::Overload => {
             let mut gateway = stateful_with(|_, engine| engine.fair_shares = Some(64));
+            let packet = v6(HOST6, NAT_PEER6).udp(4_000, 53, b"data").octets();
             // The queue is never empty.
             for _ in 0..100 {
-                gateway.now = gateway.now + Duration::from_millis(10);
-                gateway.receives(v6(HOST6, NAT_PEER6).udp(4_000, 53, b"data"));
                 if gateway.engine.counters().dropped_total() > 0 {
                     break;
                 }
+                gateway.now = gateway.now + Duration::from_millis(10);
+                let mut frames = [Frame::holding(&packet), Frame::holding(&packet)];
+                gateway.engine.process(&mut frames, gateway.now, &mut Outbox::new(8));
             }
             (gateway, six)
         }

@@ -44,6 +44,7 @@ mod nat_shares;
 mod npt66;
 mod one_address;
 mod order;
+mod overload;
 mod port_blocks;
 mod properties;
 mod realms;

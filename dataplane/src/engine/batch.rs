@@ -7,7 +7,6 @@ use super::path::{Batch, Path};
 use super::slot::{Inner, Slot};
 use crate::alg::may_be_of_control_connection;
 use crate::classify::Owner;
-use crate::drop_reason::DropReason;
 use crate::frame::Frame;
 use crate::mechanism::contract::Mechanism;
 use crate::mechanism::table::{Row, with_row};
@@ -80,9 +79,6 @@ impl Engine {
             self.path.refuse(reason, frame, None, batch);
             return false;
         }
-        if batch.by_shares && !self.is_in_share(&slot.packet, frame) {
-            return false;
-        }
         slot.inner.clear();
         let is_error = matches!(slot.packet.transport, Transport::IcmpError { .. });
         slot.alone = is_error || slot.packet.fragment.is_some() || frame.passes > 0;
@@ -109,18 +105,6 @@ impl Engine {
                 false
             }
         }
-    }
-
-    /// Whether a sender's share has room for the packet; it is dropped otherwise.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn is_in_share(&mut self, packet: &Packet, frame: &mut Frame) -> bool {
-        let is_admitted = self.shares.as_mut().is_none_or(|shares| shares.admits(&packet.addresses));
-        if !is_admitted {
-            frame.verdict = Verdict::Dropped(DropReason::Overload);
-            self.path.effects.counters.drop_frames(DropReason::Overload, 1);
-        }
-        is_admitted
     }
 
     /// Cuts a stride into runs.

@@ -130,23 +130,33 @@ impl Engine {
     /// All of them came by the same link.
     pub fn process(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
         self.path.effects.counters.received += frames.len() as u64;
-        let by_shares = self.shares.as_mut().is_some_and(|shares| shares.batch(frames.len(), now));
-        let batch = Batch { now, out, by_shares };
-        if frames.first().is_some_and(|frame| frame.realm() != Realm(0)) {
-            return self.go_in_realms(frames, batch);
+        // Behind a single packet there is no queue.
+        if frames.len() > 1
+            && let Some(shares) = &mut self.shares
+            && shares.batch(frames.len(), now)
+        {
+            return self.process_by_shares(frames, now, out);
         }
-        self.go(frames, batch);
+        self.process_all(frames, now, out);
+    }
+
+    /// The same for frames that have been counted.
+    #[inline(always)]
+    pub(super) fn process_all(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
+        if frames.first().is_some_and(|frame| frame.realm() != Realm(0)) {
+            return self.go_in_realms(frames, Batch { now, out });
+        }
+        self.go(frames, Batch { now, out });
     }
 
     /// As [`Self::process`], for frames that another worker handed over.
     pub fn take_over(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
         self.path.effects.counters.taken_over += frames.len() as u64;
-        // The worker that received them has asked for shares.
-        let batch = Batch { now, out, by_shares: false };
+        // Shares are those of the worker that received them.
         if frames.iter().any(|frame| frame.realm() != Realm(0)) {
-            return self.go_in_realms(frames, batch);
+            return self.go_in_realms(frames, Batch { now, out });
         }
-        self.go(frames, batch);
+        self.go(frames, Batch { now, out });
     }
 
     /// A frame could not be handed over because the ring is full: it is dropped.
@@ -160,7 +170,7 @@ impl Engine {
     /// Ends what has expired, a bounded amount of it. Call it after each batch and when idle.
     pub fn tick(&mut self, now: Instant, out: &mut Outbox) {
         self.mechanisms.expire(now, EXPIRED_AT_ONCE, &mut self.path.effects);
-        let mut batch = Batch { now, out, by_shares: false };
+        let mut batch = Batch { now, out };
         self.path.send_generated(&mut batch);
         if self.hold_fragments() {
             self.expire_fragments(&mut batch);

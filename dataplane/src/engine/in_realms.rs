@@ -33,9 +33,6 @@ impl Engine {
                     continue;
                 }
             };
-            if batch.by_shares && !self.is_in_share(&slot.packet, frame) {
-                continue;
-            }
             match classified {
                 Ok(Some(owner)) => match self.elsewhere(frame, &slot.packet, owner) {
                     Some(worker) => self.path.conclude(Verdict::HandOver(worker), frame),

@@ -27,6 +27,7 @@ mod inheritance;
 mod inside4;
 mod narrow_path;
 mod original;
+mod overload;
 mod own_tunnels;
 mod owner;
 mod pair_ends;

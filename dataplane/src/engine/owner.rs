@@ -168,11 +168,7 @@ impl Engine {
         decap::inner(frame, packet, inner)?;
         let is_own = match inner.addresses {
             Addresses::V4 { source, .. } => self.config.own4 == Some(source),
-            // Inside hosts, and a packet filter that lets the translator's packets pass, would take it for translated.
-            Addresses::V6 { source, .. } => {
-                self.own6 == Some(source)
-                    || self.config.nat64.iter().any(|nat64| nat64.prefix.prefix().contains(source))
-            }
+            Addresses::V6 { source, .. } => self.own6 == Some(source) || self.is_translated(source),
         };
         if is_own {
             return Err(DropReason::SourceNotInTunnel);
@@ -190,6 +186,13 @@ impl Engine {
             (outer, inside) => self.pair_ends.came_through(outer, inside),
         };
         Ok(Owner::Mechanism(tunnel.ok_or(DropReason::NoTunnel)?.id))
+    }
+
+    /// Whether inside hosts, and a packet filter that accepts the translator's packets, would take a packet from this address for a translated one.
+    #[inline]
+    fn is_translated(&self, source: Ipv6Addr) -> bool {
+        !self.config.nat64.is_empty()
+            && self.config.nat64.iter().any(|nat64| nat64.prefix.prefix().contains(source))
     }
 
     /// Fragments of tunnel packets are held only if they come from where a tunnel's packets may come from.

@@ -37,8 +37,6 @@ pub(super) struct Path {
 pub(super) struct Batch<'a> {
     pub(super) now: Instant,
     pub(super) out: &'a mut Outbox,
-    /// Whether senders have shares: the engine is overloaded.
-    pub(super) by_shares: bool,
 }
 
 /// A packet, and the state of its lookup.

@@ -3,7 +3,7 @@
 
 use super::*;
 use alloc::collections::{BTreeMap, VecDeque};
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv6Addr};
 
 /// Nanoseconds that a packet takes, processed and dropped.
 const PROCESSED: u64 = 8_000;
@@ -11,14 +11,7 @@ const DROPPED: u64 = 1_200;
 /// Packets that the queue has room for.
 const ROOM: usize = 10_000;
 
-fn packet(source: IpAddr) -> Addresses {
-    match source {
-        IpAddr::V4(source) => Addresses::V4 { source, destination: Ipv4Addr::new(192, 0, 2, 1) },
-        IpAddr::V6(source) => Addresses::V6 { source, destination: Ipv6Addr::LOCALHOST },
-    }
-}
-
-fn sender(number: u8) -> IpAddr {
+fn customer(number: u8) -> IpAddr {
     Ipv6Addr::from(0x2001_0db8_u128 << 96 | u128::from(number) << 64 | 1).into()
 }
 
@@ -89,7 +82,7 @@ impl Simulation {
                 let Some((at, place)) = self.queue.pop_front() else { break };
                 let fate = &mut fates[place];
                 let admitted = match &mut self.shares {
-                    Some(shares) if by_shares => shares.admits(&packet(self.senders[place].0)),
+                    Some(shares) if by_shares => shares.admits(self.senders[place].0),
                     _ => true,
                 };
                 match admitted {
@@ -119,7 +112,7 @@ fn shares() -> Option<FairShares> {
 
 #[test]
 fn a_light_sender_loses_nothing_and_waits_little_while_a_heavy_one_overloads_the_engine() {
-    let senders = [(sender(1), 250_000), (sender(2), 500)];
+    let senders = [(customer(1), 250_000), (customer(2), 500)];
     let mut without = Simulation::new(&senders, None);
     without.run(1_000);
     let fates = without.run(2_000);
@@ -137,7 +130,7 @@ fn a_light_sender_loses_nothing_and_waits_little_while_a_heavy_one_overloads_the
 
 #[test]
 fn however_much_arrives_four_fifths_of_the_capacity_are_left() {
-    let mut with = Simulation::new(&[(sender(1), 2_000_000), (sender(2), 500)], shares());
+    let mut with = Simulation::new(&[(customer(1), 2_000_000), (customer(2), 500)], shares());
     with.run(1_000);
     let fates = with.run(2_000);
     let goodput = fates[0].processed + fates[1].processed;
@@ -146,7 +139,7 @@ fn however_much_arrives_four_fifths_of_the_capacity_are_left() {
 
 #[test]
 fn a_queue_that_is_empty_now_and_then_is_left_alone() {
-    let mut with = Simulation::new(&[(sender(1), 118_000), (sender(2), 500)], shares());
+    let mut with = Simulation::new(&[(customer(1), 118_000), (customer(2), 500)], shares());
     let fates = with.run(3_000);
     assert_eq!((fates[0].lost, fates[1].lost), (0, 0));
     assert!(!with.is_overloaded());
@@ -154,8 +147,8 @@ fn a_queue_that_is_empty_now_and_then_is_left_alone() {
 
 #[test]
 fn three_equal_senders_lose_the_same_and_a_smaller_one_nothing() {
-    let of = |number| (sender(number), 80_000);
-    let mut with = Simulation::new(&[of(1), of(2), of(3), (sender(4), 20_000)], shares());
+    let of = |number| (customer(number), 80_000);
+    let mut with = Simulation::new(&[of(1), of(2), of(3), (customer(4), 20_000)], shares());
     with.run(1_000);
     let fates = with.run(2_000);
     let losses: Vec<f64> = fates.iter().map(|fate| fate.loss()).collect();
@@ -166,7 +159,7 @@ fn three_equal_senders_lose_the_same_and_a_smaller_one_nothing() {
 
 #[test]
 fn overload_ends_with_its_cause() {
-    let mut simulation = Simulation::new(&[(sender(1), 250_000), (sender(2), 500)], shares());
+    let mut simulation = Simulation::new(&[(customer(1), 250_000), (customer(2), 500)], shares());
     simulation.run(1_000);
     assert!(simulation.is_overloaded());
     simulation.senders[0].1 = 20_000;
@@ -179,7 +172,7 @@ fn overload_ends_with_its_cause() {
 #[test]
 fn a_pause_of_the_process_costs_nobody_packets() {
     // The engine had no CPU for 30 ms of each 60, twice as much as it needs: the queue becomes empty in between.
-    let mut simulation = Simulation::new(&[(sender(1), 40_000), (sender(2), 500)], shares());
+    let mut simulation = Simulation::new(&[(customer(1), 40_000), (customer(2), 500)], shares());
     let mut lost = 0;
     for _ in 0..40 {
         let fates = simulation.run(30);
@@ -191,13 +184,9 @@ fn a_pause_of_the_process_costs_nobody_packets() {
 
 #[test]
 fn a_sender_is_a_prefix_of_ipv6_and_an_address_of_ipv4() {
-    let key = |shares: &FairShares, source: IpAddr| match packet(source) {
-        Addresses::V4 { source, .. } => u128::from(u32::from(source)),
-        Addresses::V6 { source, .. } => u128::from(source) & shares.mask,
-    };
     let of = |bits: u8, one: &str, other: &str| {
-        let shares = FairShares::new(bits, 0);
-        key(&shares, one.parse().unwrap()) == key(&shares, other.parse().unwrap())
+        let FairShares { mask, .. } = FairShares::new(bits, 0);
+        sender(one.parse().unwrap(), mask) == sender(other.parse().unwrap(), mask)
     };
     assert!(of(64, "2001:db8::1", "2001:db8::2") && !of(64, "2001:db8::1", "2001:db8:0:1::1"));
     assert!(of(56, "2001:db8::1", "2001:db8:0:1::1") && !of(128, "2001:db8::1", "2001:db8::2"));
@@ -216,9 +205,9 @@ fn a_heavy_sender_of_many_addresses_in_its_prefix_has_one_share() {
     for interval in 0..40_u64 {
         shares.batch(64, at(110 + interval * 10));
         for number in 0..1_000 {
-            admitted[0] += u64::from(shares.admits(&packet(address(number))));
+            admitted[0] += u64::from(shares.admits(address(number)));
             if number % 10 == 0 {
-                admitted[1] += u64::from(shares.admits(&packet(sender(9))));
+                admitted[1] += u64::from(shares.admits(customer(9)));
             }
         }
     }
