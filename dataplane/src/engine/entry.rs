@@ -131,18 +131,9 @@ impl Engine {
     pub fn process(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
         self.path.effects.counters.received += frames.len() as u64;
         // Behind a single packet there is no queue.
-        if frames.len() > 1
-            && let Some(shares) = &mut self.shares
-            && shares.batch(frames.len(), now)
-        {
-            return self.process_by_shares(frames, now, out);
+        if frames.len() > 1 && self.shares.is_some() {
+            return self.process_in_shares(frames, now, out);
         }
-        self.process_all(frames, now, out);
-    }
-
-    /// The same for frames that have been counted.
-    #[inline(always)]
-    pub(super) fn process_all(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
         if frames.first().is_some_and(|frame| frame.realm() != Realm(0)) {
             return self.go_in_realms(frames, Batch { now, out });
         }
@@ -152,7 +143,12 @@ impl Engine {
     /// As [`Self::process`], for frames that another worker handed over.
     pub fn take_over(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
         self.path.effects.counters.taken_over += frames.len() as u64;
-        // Shares are those of the worker that received them.
+        self.process_counted(frames, now, out);
+    }
+
+    /// As [`Self::process`], for frames that have been counted. Shares are those of the worker that received them.
+    #[inline(never)]
+    pub(super) fn process_counted(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
         if frames.iter().any(|frame| frame.realm() != Realm(0)) {
             return self.go_in_realms(frames, Batch { now, out });
         }

@@ -10,14 +10,22 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 impl Engine {
     /// As [`Engine::process`], for frames that have been counted.
-    #[cold]
     #[inline(never)]
-    pub(super) fn process_by_shares(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
+    pub(super) fn process_in_shares(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
+        let is_overloaded = self.shares.as_mut().is_some_and(|shares| shares.batch(frames.len(), now));
+        match is_overloaded {
+            true => self.process_by_shares(frames, now, out),
+            false => self.process_counted(frames, now, out),
+        }
+    }
+
+    #[cold]
+    fn process_by_shares(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
         let mut rest = frames;
         while !rest.is_empty() {
             let refused = rest.iter().position(|frame| !self.is_in_share(frame));
             let (admitted, behind) = rest.split_at_mut(refused.unwrap_or(rest.len()));
-            self.process_all(admitted, now, out);
+            self.process_counted(admitted, now, out);
             let Some((refused, behind)) = behind.split_first_mut() else { return };
             refused.verdict = Verdict::Dropped(DropReason::Overload);
             self.path.effects.counters.drop_frames(DropReason::Overload, 1);

@@ -168,9 +168,9 @@ impl Engine {
         decap::inner(frame, packet, inner)?;
         let is_own = match inner.addresses {
             Addresses::V4 { source, .. } => self.config.own4 == Some(source),
-            Addresses::V6 { source, .. } => self.own6 == Some(source) || self.is_translated(source),
+            Addresses::V6 { source, .. } => self.own6 == Some(source),
         };
-        if is_own {
+        if is_own || !self.config.nat64.is_empty() && self.is_translated(inner.addresses) {
             return Err(DropReason::SourceNotInTunnel);
         }
         // Not by `Arrived::of`: addresses in a `Result` are written to memory in pieces and read as words, which stalls the CPU.
@@ -188,11 +188,11 @@ impl Engine {
         Ok(Owner::Mechanism(tunnel.ok_or(DropReason::NoTunnel)?.id))
     }
 
-    /// Whether inside hosts, and a packet filter that accepts the translator's packets, would take a packet from this address for a translated one.
-    #[inline]
-    fn is_translated(&self, source: Ipv6Addr) -> bool {
-        !self.config.nat64.is_empty()
-            && self.config.nat64.iter().any(|nat64| nat64.prefix.prefix().contains(source))
+    /// Whether inside hosts, and a packet filter that accepts the translator's packets, would take a packet with this source for a translated one.
+    #[inline(never)]
+    fn is_translated(&self, addresses: Addresses) -> bool {
+        let Addresses::V6 { source, .. } = addresses else { return false };
+        self.config.nat64.iter().any(|nat64| nat64.prefix.prefix().contains(source))
     }
 
     /// Fragments of tunnel packets are held only if they come from where a tunnel's packets may come from.
