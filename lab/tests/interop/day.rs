@@ -80,7 +80,7 @@ fn another_address() -> Result<()> {
     let stood = native.goes_on()?;
     measured("another address: native IPv6 stood still for", stood);
     assert!(stood < Duration::from_secs(3), "{stood:?}");
-    logged(&network, up, "out0 has the address 203.0.113.20 now")?;
+    logged(&network, up, "out0 now has the address 203.0.113.20")?;
     prober.was_kept_out(&network, "host")
 }
 

@@ -16,6 +16,9 @@ use std::time::Duration;
 
 /// How often a thread that waits looks whether the server ends, in milliseconds.
 const LOOK: i64 = 50;
+/// How often an address is tried that is in use, and the time in between.
+const TRIES: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Serves one connection to its end.
 pub(super) type Service = dyn Fn(&mut Peer<'_>) -> io::Result<()> + Send + Sync;
@@ -41,8 +44,7 @@ impl TcpServer {
         (workers, core): (u16, Option<usize>),
         service: impl Fn(&mut Peer<'_>) -> io::Result<()> + Send + Sync + 'static,
     ) -> Result<Self> {
-        let listener =
-            host.enter(|| TcpListener::bind(listens))?.asking(|| format!("listening on {listens}"))?;
+        let listener = host.enter(|| bind(listens))?.asking(|| format!("listening on {listens}"))?;
         Self::on(listener, (workers, core), service)
     }
 
@@ -97,6 +99,18 @@ impl Drop for TcpServer {
     }
 }
 
+/// Binds a listener. A child process that another thread has forked holds the sockets of this process until it executes its program, also one
+/// that has been closed here: the address is then in use for a moment.
+fn bind(listens: SocketAddr) -> io::Result<TcpListener> {
+    for _ in 0..TRIES {
+        match TcpListener::bind(listens) {
+            Err(error) if error.kind() == ErrorKind::AddrInUse => std::thread::sleep(PAUSE),
+            bound => return bound,
+        }
+    }
+    TcpListener::bind(listens)
+}
+
 /// A listener's time limit holds for `accept`, too, and wakes only one of the threads that wait.
 fn work(listener: &TcpListener, state: &State, service: &Service) {
     let mut counted = Duration::ZERO;
@@ -145,5 +159,23 @@ impl Peer<'_> {
             }
         }
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_bound_when_another_process_releases_it_and_refused_if_it_does_not() {
+        let other = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = other.local_addr().unwrap();
+        assert_eq!(bind(address).unwrap_err().kind(), ErrorKind::AddrInUse);
+        let thread = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            drop(other);
+        });
+        assert!(bind(address).is_ok());
+        thread.join().unwrap();
     }
 }
