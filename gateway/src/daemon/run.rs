@@ -14,7 +14,8 @@ use super::teredo_server::TeredoServer;
 use super::threads::Threads;
 use super::told::{Ended, Ending, Reloads};
 use super::{
-    dns64_kept, lease_keeper, log, log_listing, offload, orphans, pool_keeper, serve, service, takeover,
+    child_processes, dns64_kept, lease_keeper, log, log_listing, offload, pool_keeper, serve, service,
+    takeover,
 };
 use crate::config::Config;
 use crate::host;
@@ -42,7 +43,7 @@ pub fn run(start: &Start<'_>) -> Result<Ended, RunError> {
         .enable_all()
         .build()
         .map_err(|error| RunError::Io("runtime".into(), error))?;
-    orphans::await_all();
+    child_processes::reap_all();
     takeover::keep_sessions(start);
     let mut listeners = Listeners::default();
     let end = runtime.block_on(live(start, started, &mut listeners));
