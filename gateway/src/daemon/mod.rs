@@ -1,5 +1,6 @@
 //! The running gateway, from start to end.
 
+mod advertised_prefixes;
 mod advertiser;
 mod aftrs;
 mod alarms;
@@ -52,7 +53,6 @@ mod port_ledger;
 mod predecessor;
 mod problem_sources;
 mod problems;
-mod promises;
 mod rates;
 mod readable;
 mod refusals;
