@@ -20,13 +20,13 @@ mod kept;
 mod leased;
 mod lookups;
 mod mapping;
-mod outside;
 mod ptr;
 mod reconfigure;
 mod refusals;
 mod responder;
 mod synthesis;
 mod validating;
+mod validation_queue;
 mod validations;
 mod waiting;
 

@@ -40,7 +40,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
             if let Some(waiter) = waiter {
                 let waiting = &self.waiting;
                 let waits = |waiter| waiting.waits(waiter);
-                self.validations.wait_outside(now, (waiter, payer), waiting.len(), waits);
+                self.validations.enqueue(now, (waiter, payer), waiting.len(), waits);
             }
             return;
         };
@@ -83,7 +83,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         self.validations.refused.clear();
         // A query that is answered meanwhile does not take the place; the next one is admitted after it was examined.
         if self.woken.is_empty() {
-            self.woken.extend(self.validations.let_in(now));
+            self.woken.extend(self.validations.dequeue(now));
         }
     }
 

@@ -1,13 +1,13 @@
 //! Validations in progress: each entry is validated once, however many queries wait for it.
 //!
 //! Their places are divided among subscribers, and so are the signatures that are checked for each. A subscriber with its share waits
-//! [outside](super::outside).
+//! in a [queue](super::validation_queue).
 
 use super::super::key::Key;
 use super::super::rate_limit::Rates;
 use super::super::settings::{Anchor, Dnssec, Wire};
 use super::super::shares::{Payer, Place, Shares};
-use super::outside::Outside;
+use super::validation_queue::ValidationQueue;
 use super::waiting::Waiter;
 use crate::Instant;
 use foldhash::quality::FixedState;
@@ -48,8 +48,8 @@ pub(super) struct Validations<V> {
     shares: Shares,
     /// Signatures that each subscriber may have checked.
     checks: Rates,
-    /// Who came when there was no room.
-    outside: Outside,
+    /// Waiters whose validation cannot begin yet.
+    queue: ValidationQueue,
     /// When to check again whether a waiting validation may start.
     look_at: Option<Instant>,
     /// Lookups that could not be made since their payers have no share; until their verdicts are heard.
@@ -68,7 +68,7 @@ impl<V: Validate> Validations<V> {
             by_key: HashMap::with_hasher(hasher),
             shares: Shares::new(MOST, seed),
             checks: Rates::new(dnssec.validate.then_some(CHECKS), seed),
-            outside: Outside::new(seed),
+            queue: ValidationQueue::new(seed),
             look_at: None,
             refused: Vec::new(),
             begun: VecDeque::new(),
@@ -152,8 +152,8 @@ impl<V: Validate> Validations<V> {
         }
     }
 
-    /// A waiter is let in later. `most` is the number of all that wait, and `waits` says whether one does.
-    pub(super) fn wait_outside(
+    /// Queues a waiter. `most` is the number of all that wait, and `waits` returns whether one still does.
+    pub(super) fn enqueue(
         &mut self,
         now: Instant,
         (waiter, payer): (Waiter, Payer),
@@ -161,23 +161,23 @@ impl<V: Validate> Validations<V> {
         waits: impl Fn(Waiter) -> bool,
     ) {
         const FEW: usize = 64;
-        if self.outside.len() > FEW + 4 * most {
-            self.outside.tidy(waits);
+        if self.queue.len() > FEW + 4 * most {
+            self.queue.tidy(waits);
         }
-        self.outside.push(waiter, payer);
+        self.queue.push(waiter, payer);
         self.look_at.get_or_insert(now + LOOK_AGAIN);
     }
 
-    /// A waiter for which there was no room before and is now.
-    pub(super) fn let_in(&mut self, now: Instant) -> Option<Waiter> {
-        for _ in 0..self.outside.queues().min(MOST_ASKED) {
-            let (_, payer) = self.outside.first()?;
+    /// Returns a queued waiter for which there is room now.
+    pub(super) fn dequeue(&mut self, now: Instant) -> Option<Waiter> {
+        for _ in 0..self.queue.queues().min(MOST_ASKED) {
+            let (_, payer) = self.queue.first()?;
             if self.has_room(now, payer) {
-                return self.outside.pop();
+                return self.queue.pop();
             }
-            self.outside.turn();
+            self.queue.turn();
         }
-        self.look_at = (self.outside.queues() > 0).then_some(now + LOOK_AGAIN);
+        self.look_at = (self.queue.queues() > 0).then_some(now + LOOK_AGAIN);
         None
     }
 
@@ -195,7 +195,7 @@ impl<V: Validate> Validations<V> {
 
     /// Abandons all. Waiting queries must be examined again.
     pub(super) fn give_up_all(&mut self) -> Vec<Waiter> {
-        let mut waiters = self.outside.drain();
+        let mut waiters = self.queue.drain();
         self.look_at = None;
         let numbers: Vec<Validation> = self.by_number.keys().copied().collect();
         for number in numbers {
