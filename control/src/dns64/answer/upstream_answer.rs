@@ -4,13 +4,13 @@ use super::allocation::allocated;
 use super::believe::{self, Believed};
 use super::body::{self, Parts};
 use super::bounds::Bounds;
-use super::disbelieved::Disbelieved;
 use super::extended_error::ExtendedError;
 use super::kind::Kind;
 use super::part::Part;
 use super::raw_record::RawRecord;
 use super::rcode::{FORMERR, NOERROR, NOTIMP, NXDOMAIN, SERVFAIL};
 use super::record::{Record, expand_data, rtype};
+use super::rejection::Rejection;
 use super::reply::Reply;
 use crate::Instant;
 use crate::dns64::ask::Security;
@@ -55,7 +55,7 @@ pub struct Answer {
 
 impl Answer {
     /// Reads an upstream's reply to the question.
-    pub fn read(key: &Key, reply: &[u8], now: Instant, bounds: &Bounds) -> Result<Self, Disbelieved> {
+    pub fn read(key: &Key, reply: &[u8], now: Instant, bounds: &Bounds) -> Result<Self, Rejection> {
         let mut reply = Reply::read(key, reply)?;
         let (rcode, authentic) = (reply.rcode, reply.authentic);
         let extended_error = reply.extended_error.take().map(Box::new);
@@ -66,7 +66,7 @@ impl Answer {
         let mut believed = Believed::of(key, reply, bounds)?;
         let kind = believed.kind(rcode)?;
         let lifetime = believed.bound(kind, bounds);
-        let (octets, parts) = body::write(key, &believed.parts).ok_or(Disbelieved::TooLarge)?;
+        let (octets, parts) = body::write(key, &believed.parts).ok_or(Rejection::TooLarge)?;
         let (has_dnssec, security) = (bounds.dnssec_ok, Security::Unchecked);
         Ok(Self {
             octets,

@@ -333,7 +333,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         Counters {
             replies: total.replies,
             unanswered: total.unanswered,
-            disbelieved: self.upstreams.disbelieved(),
+            rejected: self.upstreams.rejected(),
             evicted: self.responder.cache.evicted(),
             ..self.counters.clone()
         }

@@ -38,7 +38,7 @@ pub struct Upstreams {
     pub(super) cancels: VecDeque<Exchange>,
     pub(super) outcomes: VecDeque<(Number, Result<Reply, Exhausted>)>,
     pub(super) events: VecDeque<Event>,
-    pub(super) disbelieved: u64,
+    pub(super) rejected: u64,
     /// The counts of upstreams that were removed.
     pub(super) gone: Row,
 }
@@ -64,7 +64,7 @@ impl Upstreams {
             cancels: VecDeque::new(),
             outcomes: VecDeque::new(),
             events: VecDeque::new(),
-            disbelieved: 0,
+            rejected: 0,
             gone: Row::default(),
         }
     }
@@ -214,10 +214,10 @@ impl Upstreams {
         self.peers.iter().fold(self.gone, |total, peer| total.with(&peer.row))
     }
 
-    /// Replies that were disbelieved, those to exchanges that were over included.
+    /// Replies that were rejected, those to exchanges that were over included.
     #[must_use]
-    pub fn disbelieved(&self) -> u64 {
-        self.disbelieved
+    pub fn rejected(&self) -> u64 {
+        self.rejected
     }
 
     /// The upstreams that are asked about a name, by their places in the settings.
