@@ -1,7 +1,7 @@
 //! An upstream's answer to one question: checked strictly, and stored in a form from which clients' answers are copied.
 
+mod accepted_records;
 mod allocation;
-mod believe;
 mod body;
 mod bounds;
 mod extended_error;
@@ -15,8 +15,8 @@ mod rejection;
 mod reply;
 mod upstream_answer;
 
+pub use accepted_records::LONGEST_CHAIN;
 pub(crate) use allocation::allocated;
-pub use believe::LONGEST_CHAIN;
 pub use bounds::Bounds;
 pub use extended_error::ExtendedError;
 pub use kind::Kind;

@@ -1,7 +1,7 @@
 //! An answer of an upstream, in the form from which clients' answers are copied.
 
+use super::accepted_records::{self, AcceptedRecords};
 use super::allocation::allocated;
-use super::believe::{self, Believed};
 use super::body::{self, Parts};
 use super::bounds::Bounds;
 use super::extended_error::ExtendedError;
@@ -63,10 +63,10 @@ impl Answer {
             let failure = Self::failure(key, to_the_client(rcode), now, bounds);
             return Ok(Self { extended_error, ..failure });
         }
-        let mut believed = Believed::of(key, reply, bounds)?;
-        let kind = believed.kind(rcode)?;
-        let lifetime = believed.bound(kind, bounds);
-        let (octets, parts) = body::write(key, &believed.parts).ok_or(Rejection::TooLarge)?;
+        let mut accepted = AcceptedRecords::of(key, reply, bounds)?;
+        let kind = accepted.kind(rcode)?;
+        let lifetime = accepted.bound(kind, bounds);
+        let (octets, parts) = body::write(key, &accepted.parts).ok_or(Rejection::TooLarge)?;
         let (has_dnssec, security) = (bounds.dnssec_ok, Security::Unchecked);
         Ok(Self {
             octets,
@@ -118,7 +118,7 @@ impl Answer {
             let own = self.records(part).map(|record| aged(self, record));
             own.chain(rest.records(part).map(|record| aged(rest, record))).collect()
         });
-        believe::ends(&mut parts[Part::Chain as usize])?;
+        accepted_records::ends(&mut parts[Part::Chain as usize])?;
         if let Kind::Failure(_) = rest.kind {
             parts = Default::default();
         }

@@ -20,7 +20,7 @@ const MOST_SIGNATURES: usize = 128;
 
 /// Records by part, in the order in which they are written.
 #[derive(Default)]
-pub(super) struct Believed {
+pub(super) struct AcceptedRecords {
     pub(super) parts: [Vec<Record>; Part::ALL.len()],
     /// The name at the chain's end.
     pub(super) target: Box<[u8]>,
@@ -32,20 +32,20 @@ pub(super) struct Believed {
     above: Option<u32>,
 }
 
-impl Believed {
+impl AcceptedRecords {
     pub(super) fn of(key: &Key, mut reply: Reply, bounds: &Bounds) -> Result<Self, Rejection> {
         let dnssec_ok = bounds.dnssec_ok;
         equalise(&mut reply.answer);
         equalise(&mut reply.authority);
         let above = key.name().len().saturating_sub(bounds.zone.into());
         let zone = &key.name()[above..];
-        let mut believed = Self { target: key.name().into(), zone: zone.into(), ..Self::default() };
-        believed.follow(key, &reply.answer)?;
+        let mut accepted = Self { target: key.name().into(), zone: zone.into(), ..Self::default() };
+        accepted.follow(key, &reply.answer)?;
         if dnssec_ok {
-            believed.keep_signatures(&reply.answer);
+            accepted.keep_signatures(&reply.answer);
         }
-        believed.keep_authority(&reply.authority, dnssec_ok);
-        Ok(believed)
+        accepted.keep_authority(&reply.authority, dnssec_ok);
+        Ok(accepted)
     }
 
     pub(super) fn part(&self, part: Part) -> &[Record] {
