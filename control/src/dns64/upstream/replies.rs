@@ -1,11 +1,11 @@
 //! The handling of replies and of failures.
 
 use super::super::ask::{Failure, QueryTransport};
-use super::alarms::Due;
 use super::in_flight::{End, Open, Owner};
 use super::question::Reply;
 use super::reply::{Sent, Verdict, judge};
 use super::row::Event;
+use super::timers::Due;
 use super::tries::Choice;
 use super::upstreams::Upstreams;
 use super::zone_health::SILENT;
@@ -223,7 +223,7 @@ impl Upstreams {
             Owner::Measure => {}
             Owner::Probe => {
                 let due = self.peers[open.upstream].liveness.put_off(now);
-                self.alarms.set(due, Due::Probe(open.upstream));
+                self.timers.set(due, Due::Probe(open.upstream));
             }
         }
     }
