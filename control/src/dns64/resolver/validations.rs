@@ -11,7 +11,7 @@ use super::validation_queue::ValidationQueue;
 use super::waiting::Waiter;
 use crate::Instant;
 use foldhash::quality::FixedState;
-use sixway_dnssec::{Lookup, Moment, Reply, Security, Validate, Validation, Verdict};
+use sixway_dnssec::{CurrentTime, Lookup, Reply, Security, Validate, Validation, Verdict};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
@@ -116,12 +116,12 @@ impl<V: Validate> Validations<V> {
 
     pub(super) fn begin(
         &mut self,
-        (now, moment): (Instant, Moment),
+        (now, current_time): (Instant, CurrentTime),
         (key, stored): (Key, Instant),
         place: Place,
         reply: Reply,
     ) -> Option<&mut UnderWay> {
-        let number = self.validator.begin(moment, key.name(), key.qtype(), reply);
+        let number = self.validator.begin(current_time, key.name(), key.qtype(), reply);
         self.by_key.insert(key, number);
         self.begun.push_back((now, number));
         let under_way = UnderWay { key, stored, waiters: Vec::new(), payer: place.payer() };
@@ -227,7 +227,7 @@ mod tests {
         let mut number = 1_000;
         while let Some(place) = validations.admit(start, Payer::OWN) {
             let key = Key::of(b"\x01a\0", number, IN, false);
-            validations.begin((start, Moment::default()), (key, start), place, Reply::default());
+            validations.begin((start, CurrentTime::default()), (key, start), place, Reply::default());
             number += 1;
         }
         assert_eq!(number, 1_480, "half of what is not for who has none");
@@ -245,13 +245,13 @@ mod tests {
     fn who_has_many_signatures_checked_waits_for_tokens_and_others_do_not() {
         let dnssec = Dnssec { validate: true, ..Dnssec::default() };
         let mut validations = Validations::new(Validator::default(), &dnssec, 1);
-        let (now, moment) = (Instant::from_secs(100), Moment::default());
+        let (now, current_time) = (Instant::from_secs(100), CurrentTime::default());
         let payer = |text: &str| Payer::of(text.parse().unwrap(), 64, false);
         let (greedy, other) = (payer("2001:db8::1"), payer("2001:db8:1::1"));
         let mut spent = 0;
         while let Some(place) = validations.admit(now, greedy) {
             let key = Key::of(b"\x01a\0", spent, IN, false);
-            validations.begin((now, moment), (key, now), place, Reply::default());
+            validations.begin((now, current_time), (key, now), place, Reply::default());
             let number = validations.by_key[&key];
             let verdict = Verdict {
                 security: Security::Bogus,
