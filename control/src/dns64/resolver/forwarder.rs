@@ -366,7 +366,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
                 self.hear(now, number, outcome);
             }
             self.validate(now);
-            if let Some(waiter) = self.woken.pop_front().or_else(|| self.waiting.alarmed(now)) {
+            if let Some(waiter) = self.woken.pop_front().or_else(|| self.waiting.pop_expired(now)) {
                 self.look_again(now, waiter);
             } else {
                 return;

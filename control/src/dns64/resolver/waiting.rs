@@ -122,7 +122,7 @@ impl<T> WaitingRoom<T> {
     }
 
     /// The next that is to be examined, the time having come.
-    pub(super) fn alarmed(&mut self, now: Instant) -> Option<Waiter> {
+    pub(super) fn pop_expired(&mut self, now: Instant) -> Option<Waiter> {
         self.next_timer().filter(|at| *at <= now)?;
         self.timers.pop().map(|Reverse((_, waiter))| waiter)
     }
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn alarms_of_those_who_are_gone_do_not_pile_up() {
+    fn timers_of_queries_that_ended_do_not_accumulate() {
         let mut room = WaitingRoom::new(8, 0);
         let stays = room.admit(waiting(1), Payer::OWN, &[Duration::from_secs(5); 3]).expect("room");
         for ticket in 0..100_000 {
@@ -180,17 +180,17 @@ mod tests {
     }
 
     #[test]
-    fn alarms_ring_in_order_for_those_who_still_wait() {
+    fn timers_expire_in_order_for_queries_that_wait() {
         let mut room = WaitingRoom::new(8, 0);
         let one = room
             .admit(waiting(1), Payer::OWN, &[Duration::from_secs(2), Duration::from_secs(5)])
             .expect("room");
         let two = room.admit(waiting(2), Payer::OWN, &[Duration::from_secs(1)]).expect("room");
         assert_eq!(room.next_timer(), Some(Instant::from_secs(11)));
-        assert_eq!(room.alarmed(Instant::from_secs(10)), None);
-        assert_eq!(room.alarmed(Instant::from_secs(12)), Some(two));
-        assert_eq!(room.alarmed(Instant::from_secs(12)), Some(one));
-        assert_eq!(room.alarmed(Instant::from_secs(12)), None);
+        assert_eq!(room.pop_expired(Instant::from_secs(10)), None);
+        assert_eq!(room.pop_expired(Instant::from_secs(12)), Some(two));
+        assert_eq!(room.pop_expired(Instant::from_secs(12)), Some(one));
+        assert_eq!(room.pop_expired(Instant::from_secs(12)), None);
         room.dismiss(one);
         assert_eq!(room.next_timer(), None);
     }
