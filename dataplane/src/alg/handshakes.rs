@@ -1,8 +1,7 @@
-//! SYNs of clients that no server has answered yet. A control connection begins with the answer (RFC 9293 §3.5), so that whoever sends nothing but SYNs
-//! takes no room from those who have a server.
+//! SYNs of clients that no server has answered yet. A control connection begins with the answer (RFC 9293 §3.5), so that a flood of SYNs does
+//! not use entries of connections.
 //!
-//! A new SYN always finds room: of a subscriber that has as many as it may have, the oldest one is forgotten, and if there is no room at all, the
-//! oldest of all.
+//! A new SYN always has room: it replaces the oldest one of a subscriber at its limit, or, if the table is full, the oldest of all.
 
 use super::ends::Ends;
 use super::shares::{Sharer, Shares};
@@ -12,7 +11,7 @@ use std::time::Duration;
 
 /// SYNs of a worker's share of a translator.
 const MOST: usize = 4_096;
-/// How long an answer is waited for. Each retransmission of the SYN renews it.
+/// Timeout of the answer. Each retransmission of the SYN renews it.
 const ANSWERED_IN: Duration = Duration::from_secs(60);
 
 /// A client's SYN.
@@ -28,7 +27,7 @@ struct Syn {
 #[derive(Clone, Debug)]
 pub(super) struct Handshakes {
     all: BTreeMap<Ends, Syn>,
-    /// In the order in which they came: of all, and of each subscriber.
+    /// In the order of their arrival: of all, and of each subscriber.
     order: BTreeMap<u64, Ends>,
     of_subscribers: BTreeSet<(Sharer, u64)>,
     shares: Shares,
@@ -82,7 +81,7 @@ impl Handshakes {
         self.shares.remove(subscriber);
     }
 
-    /// Forgets those that are not answered any more, `budget` of them at most.
+    /// Removes those whose timeout has expired, `budget` of them at most.
     pub(super) fn expire(&mut self, now: Instant, budget: usize) {
         for _ in 0..budget {
             let oldest = self.order.values().next().copied();
