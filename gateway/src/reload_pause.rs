@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_back_holds_nothing_up() {
+    fn a_clock_that_is_set_back_delays_no_reload() {
         let once = ReloadPause::default().after_reload_at(NOW);
         assert_eq!((once.left_at(NOW - 86_400), once.after_reload_at(NOW - 86_400).pause), (0, FIRST));
     }

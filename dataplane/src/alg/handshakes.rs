@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_takes_the_floods_own_room_and_the_table_stays_bounded() {
+    fn a_flood_affects_only_its_own_subscriber_and_the_table_stays_bounded() {
         let mut handshakes = Handshakes::new();
         handshakes.add(ends(0), 5, [2, 2], NOW);
         (1..10_000).for_each(|port| handshakes.add(ends(port), 5, [1, 1], NOW));
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_answered_in_a_minute_is_forgotten_unless_it_is_sent_again() {
+    fn a_syn_without_an_answer_is_removed_after_a_minute_unless_it_is_retransmitted() {
         let mut handshakes = Handshakes::new();
         (1..=3).for_each(|port| handshakes.add(ends(port), 5, [1, 1], NOW));
         handshakes.add(ends(1), 5, [1, 1], NOW + Duration::from_secs(30));

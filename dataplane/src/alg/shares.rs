@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_takes_all_it_can_leaves_some_to_each_other() {
+    fn a_subscriber_that_takes_all_it_can_leaves_some_to_each_other() {
         let mut shares = Shares::new(1_024);
         assert_eq!([takes(&mut shares, [0, 1]), takes(&mut shares, [0, 2])], [64, 64]);
         // Each has an eighth of what is left at most, and the last ones have one each.

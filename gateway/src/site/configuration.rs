@@ -366,7 +366,7 @@ mod tests {
 
     /// Its prefix and the DNS64's address are those of the tunnel, which the gateway configures on the LAN's interface itself.
     #[test]
-    fn a_nat64_behind_a_tunnel_has_the_tunnels_prefix_and_nothing_is_warned_of() {
+    fn a_nat64_behind_a_tunnel_has_the_tunnels_prefix_without_warnings() {
         let mut facts = leased(86_400);
         // A global one, so that the well-known prefix may represent it.
         facts.host.addresses[1].address = "5.6.7.8".parse().unwrap();

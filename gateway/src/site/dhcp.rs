@@ -84,7 +84,7 @@ mod tests {
 
     /// With `port=0`, dnsmasq announces no DNS server unless it is configured.
     #[test]
-    fn hosts_are_told_the_server_that_has_the_port_already() {
+    fn hosts_get_the_dns_server_that_has_the_port_already() {
         let mut facts = facts();
         facts.host.interfaces.push("eth2".into());
         facts.host.addresses.push(HostAddress {

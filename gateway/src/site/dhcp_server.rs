@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn the_recorded_process_is_ended_and_forgotten() {
+    fn the_recorded_process_is_ended_and_its_record_removed() {
         let (server, child) = lookalike("ours");
         let process = i32::try_from(child.id()).unwrap();
         fs::write(&server.record, Started::now(process).unwrap().written()).unwrap();

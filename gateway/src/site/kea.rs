@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn kea_leases_what_dnsmasq_would_and_hosts_ask_the_servers_of_this_host() {
+    fn kea_leases_the_same_addresses_as_dnsmasq_and_hosts_get_the_servers_of_this_host() {
         let with = SiteOptions { dhcp: true, ..options() };
         let mut facts = with_kea();
         let lan = subnet(&with, &facts);

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_and_what_is_done_are_told() {
+    fn the_summary_lists_what_is_found_and_what_is_done() {
         let told = Site::plan(&options(), &narrow()).unwrap().summary(Path::new("/run/sixway/site.toml"));
         for part in [
             "192.168.1.0/24 by NAT44 behind 203.0.113.1",

@@ -11,11 +11,15 @@ use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Interop] = &[
-    Interop::new("site_up_lets_errors_in_about_flows_that_hosts_opened", &["sixway", "nft"], errors),
-    Interop::new("site_up_lets_no_other_icmpv6_in_than_echo_requests", &["sixway", "nft"], unsolicited),
-    Interop::new("site_up_returns_nothing_to_where_it_came_from", &["sixway", "nft"], no_circle),
+    Interop::new("site_up_accepts_icmpv6_errors_about_flows_of_inside_hosts", &["sixway", "nft"], errors),
+    Interop::new(
+        "site_up_accepts_no_unsolicited_icmpv6_except_echo_requests",
+        &["sixway", "nft"],
+        unsolicited,
+    ),
+    Interop::new("site_up_drops_packets_that_would_loop_to_the_provider", &["sixway", "nft"], no_circle),
     Interop::new("site_up_keeps_icmpv6_of_the_site_within_it", &["sixway", "nft"], outward),
-    Interop::new("site_up_leaves_icmpv6_to_the_box_to_its_own_rules", &["sixway", "nft"], to_the_box),
+    Interop::new("site_up_does_not_filter_icmpv6_to_the_box", &["sixway", "nft"], to_the_box),
 ];
 
 /// The box's addresses outside and inside.

@@ -494,7 +494,7 @@ fn native_ipv6_of_an_advertised_lan_is_tried_both_ways() {
 }
 
 #[test]
-fn what_hosts_of_the_lan_ask_this_host_is_tried() {
+fn requests_of_hosts_of_the_lan_to_this_host_are_tried() {
     let text = format!("{NAT44}{ADVERTISED}[pcp]\ninterfaces = [\"lan0\"]\n");
     let dnsmasq =
         crate::doctor::dnsmasq_file::Dnsmasq { listen: vec![Ipv4Addr::new(10, 0, 0, 1)], answers_dns: true };
