@@ -42,7 +42,7 @@ fn message(kind: u8, code: u8, body: &[u8]) -> Vec<u8> {
     [&[kind, code, 0, 0, 0, 0, 5, 0][..], body].concat()
 }
 
-/// Sends each message, and tells of which types and codes the receiver got one. The last is an echo request that arrives.
+/// Sends each message, and returns the types and codes that the receiver got. The last is an echo request that arrives.
 fn arrived(
     from: &UdpSocket,
     to: &str,
@@ -107,7 +107,7 @@ fn quoted(from: SocketAddr, to: SocketAddr) -> Result<Vec<u8>> {
 }
 
 /// RFC 4890 §4.3.1 and §4.3.2: all errors with all codes that are known, if they are about a flow that a host of the LAN opened; §4.3.5: none
-/// of the experimental types. About a packet that nobody sent, nothing comes in.
+/// of the experimental types. Errors about a packet that was not sent are dropped.
 fn errors() -> Result<()> {
     let network = home()?;
     up(&network, &[])?;
@@ -137,7 +137,7 @@ fn errors() -> Result<()> {
     Ok(())
 }
 
-/// RFC 4890 §4.3: what nobody asked for. Replies of mobility (RFC 6275) cannot be told from unsolicited ones.
+/// RFC 4890 §4.3: unsolicited messages. Mobile IPv6 replies (RFC 6275) cannot be distinguished from unsolicited ones.
 fn unsolicited() -> Result<()> {
     let network = home()?;
     up(&network, &[])?;

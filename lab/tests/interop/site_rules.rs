@@ -82,7 +82,7 @@ fn block(begin: &str) -> Result<String> {
     Ok(text.replace("eth1", "in0").replace("eth0", "out0"))
 }
 
-/// What hosts of the LAN need of the box and of both Internets; and strangers still do not get in.
+/// The services of the box and both Internets that hosts of the LAN need; unsolicited packets are still dropped.
 fn works(network: &Network) -> Result<()> {
     let host = network.host("host")?;
     host.ip("-4 address flush dev up0")?;
