@@ -11,7 +11,7 @@ fn nothing() -> Vec<String> {
 }
 
 #[test]
-fn records_of_the_question_are_believed_and_strangers_are_not() {
+fn records_of_the_question_are_accepted_and_unrelated_ones_are_not() {
     let answer = [
         "www.example.org. 300 A 192.0.2.1",
         "bank.example. 300 A 198.51.100.66",
@@ -56,7 +56,7 @@ fn a_cname_record_that_is_queried_is_data() {
 }
 
 #[test]
-fn a_chain_that_leads_in_a_circle_is_not_believed() {
+fn a_chain_with_a_loop_is_rejected() {
     let answer = ["a.example. 9 CNAME b.example.", "b.example. 9 CNAME a.example."];
     assert_eq!(Reply::to("a.example.", "A", &answer, &[]).read(false).unwrap_err(), Rejection::EndlessChain);
     let itself = ["a.example. 9 CNAME a.example."];
@@ -144,7 +144,7 @@ fn no_ttl_is_longer_than_allowed_and_one_with_its_top_bit_set_is_zero() {
 }
 
 #[test]
-fn no_is_believed_as_long_as_the_soa_record_and_its_minimum_say() {
+fn a_negative_answer_is_cached_as_the_soa_record_and_its_minimum_say() {
     let answer = Reply::to("a.example.org.", "AAAA", &[], &[SOA]).read(false).unwrap();
     assert_eq!((answer.kind(), answer.lifetime(), answer.negative_ttl(NOW)), (Kind::NoData, 600, Some(600)));
     assert_eq!(answer.negative_ttl(NOW + Duration::from_secs(250)), Some(350));
@@ -158,7 +158,7 @@ fn no_is_believed_as_long_as_the_soa_record_and_its_minimum_say() {
 }
 
 #[test]
-fn no_without_soa_record_of_its_zone_is_believed_for_seconds() {
+fn a_negative_answer_without_soa_record_of_its_zone_is_cached_for_seconds() {
     let stranger = SOA.replace("example.org. 3600", "example.net. 3600");
     for authority in [&[][..], &[&*stranger]] {
         let answer = Reply::to("a.example.org.", "AAAA", &[], authority).read(false).unwrap();
@@ -168,14 +168,14 @@ fn no_without_soa_record_of_its_zone_is_believed_for_seconds() {
 }
 
 #[test]
-fn no_at_the_end_of_a_chain_lives_no_longer_than_the_chain() {
+fn a_negative_answer_at_the_end_of_a_chain_lives_no_longer_than_the_chain() {
     let answer = ["a.example. 30 CNAME b.example.org."];
     let answer = Reply::to("a.example.", "AAAA", &answer, &[SOA]).read(false).unwrap();
     assert_eq!((answer.kind(), answer.lifetime()), (Kind::NoData, 30));
 }
 
 #[test]
-fn ns_records_of_an_answer_are_not_believed() {
+fn ns_records_of_an_answer_are_not_accepted() {
     for owner in [".", "org.", "example.org.", "a.example.org."] {
         let authority = [&*format!("{owner} 300 NS ns.evil.example.")];
         for answer in [&["a.example.org. 9 A 192.0.2.1"][..], &[]] {
@@ -225,7 +225,7 @@ fn a_signed_soa_record_above_an_upstreams_own_zone_is_left_out_and_its_time_coun
 }
 
 #[test]
-fn a_soa_record_that_another_zone_signs_is_not_believed() {
+fn a_soa_record_that_another_zone_signs_is_not_accepted() {
     for (signer, count) in [("example.org.", 1), ("org.", 0), ("a.example.org.", 0)] {
         let signature = format!("example.org. 3600 RRSIG SOA {signer}");
         let reply = Reply::to("a.example.org.", "A", &[], &[SOA, &signature]).rcode(3);
@@ -276,7 +276,7 @@ fn proofs_and_signatures_are_kept_where_dnssec_was_asked_for() {
 }
 
 #[test]
-fn a_reply_to_another_question_or_of_another_form_is_not_believed() {
+fn a_reply_to_another_question_or_of_another_form_is_rejected() {
     let reply = Reply::to("a.example.", "A", &["a.example. 9 A 192.0.2.1"], &[]);
     let read = |octets: &[u8], rtype| {
         let key = reply.key().with_type(rtype);
