@@ -82,7 +82,7 @@ impl Site {
                 true => {
                     format!("table inet {}: nothing unsolicited from {}", table_name(&self.name), self.wan)
                 }
-                false => format!("none: hosts outside {} can reach the LAN by IPv6", self.wan),
+                false => format!("none: any host behind {} can reach the LAN by IPv6", self.wan),
             },
         );
         if self.pcp {
