@@ -219,7 +219,7 @@ fn a_client_with_a_retired_identifier_is_told_by_the_confirmation_octet() {
 }
 
 #[test]
-fn while_forged_sources_take_all_that_is_for_strangers_an_authentic_client_qualifies() {
+fn while_forged_sources_use_up_the_rate_of_unknown_clients_an_authentic_client_qualifies() {
     let mut settings = Settings { clients: Clients::new([alice()], false), ..Settings::new(SERVER, None) };
     settings.total_rate = Rate { rate: 300, burst: 300 };
     let mut server = Server::new(settings, 7);

@@ -1,11 +1,11 @@
 //! Fair shares of an overloaded engine, by sender.
 //!
-//! The queue in front of an engine is shared by all senders. When more arrives than the engine can process, the queue becomes long: everybody's
-//! packets wait, and the kernel drops packets of everybody. So an engine whose queue has not been empty for [`STANDING`] drops packets itself, before it
-//! processes them, which takes a fraction of the time: only packets of senders that send more than their max-min fair share, and only as many as
-//! it takes to empty the queue. Other senders lose nothing and wait little. The method is approximate fair dropping (R. Pan, L. Breslau, B.
-//! Prabhakar, S. Shenker: Approximate fairness through differential dropping, 2003), with the target of CoDel (RFC 8289 §3.2): the queue is
-//! empty now and then.
+//! The queue in front of an engine is shared by all senders. When more packets arrive than the engine can process, the queue becomes long: the packets
+//! of all senders wait, and the kernel drops packets of all. So an engine whose queue has not been empty for [`STANDING`] drops packets itself before
+//! it processes them, which takes a fraction of the time: only packets of senders above their max-min fair share, and only as many as necessary
+//! to empty the queue. Other senders lose nothing, and their packets wait little. The method is approximate fair dropping (R. Pan, L. Breslau, B.
+//! Prabhakar, S. Shenker: Approximate fairness through differential dropping, 2003), with the target of CoDel (RFC 8289 §3.2): the queue becomes
+//! empty regularly.
 //!
 //! A sender is an IPv4 address or an IPv6 prefix. Senders are counted in buckets by a keyed hash, which changes: two senders share a bucket for
 //! at most [`ROTATION`] intervals.
@@ -20,25 +20,25 @@ use foldhash::fast::FixedState;
 
 /// A queue that has not been empty for this long is a standing queue.
 const STANDING: Duration = Duration::from_millis(100);
-/// Shares are computed again this often.
+/// Interval between two computations of the shares.
 const INTERVAL: Duration = Duration::from_millis(10);
 /// Buckets of senders.
 const BUCKETS: usize = 1_024;
-/// Intervals after which senders meet in other buckets.
+/// Intervals after which the hash changes, so that other senders share a bucket.
 const ROTATION: u32 = 128;
 /// Intervals without a drop after which overload is over.
 const CALM: u32 = 20;
 /// Steps of water filling: each but the last finds a sender that is below its share.
 const STEPS: usize = 16;
-/// The whole, where a part of packets is admitted.
+/// The unit of a fraction: all packets are admitted.
 const ALL: u32 = 1 << 16;
-/// At least four fifths of the packets that the engine could process before go on being processed: dropping must not use up the time.
+/// At least four fifths of the packets that the engine could process before are still processed: dropping must not use all of the time.
 const LEAST: (u64, u64) = (4, 5);
 
-/// Who sends how much, and which part of it is processed. Times are the caller's.
+/// Rates of senders, and the part of each that is processed. Times are arguments.
 #[derive(Debug)]
 pub struct FairShares {
-    /// Octets' worth of bits of an IPv6 address that name a sender.
+    /// The bits of an IPv6 address that identify a sender.
     mask: u128,
     seed: u64,
     state: State,
@@ -46,12 +46,12 @@ pub struct FairShares {
 
 #[derive(Debug)]
 enum State {
-    /// The queue is empty now and then.
+    /// The queue becomes empty regularly.
     Calm {
         /// The first batch after the queue was empty, and the packets since.
         busy: Option<(Instant, u64)>,
     },
-    /// The queue stands.
+    /// There is a standing queue.
     Overloaded(Overload),
 }
 
@@ -91,7 +91,7 @@ impl FairShares {
         }
     }
 
-    /// A batch of this many packets arrived. Whether each of them has to be admitted.
+    /// A batch with this number of packets arrived. Returns whether each of them has to be admitted.
     #[inline]
     pub fn batch(&mut self, packets: usize, now: Instant) -> bool {
         match &mut self.state {
@@ -119,14 +119,14 @@ impl FairShares {
         }
     }
 
-    /// Whether a packet from this address is processed; if not, it is to be dropped.
+    /// Whether a packet from this address is processed; if not, it must be dropped.
     pub fn admits(&mut self, source: IpAddr) -> bool {
         let State::Overloaded(overload) = &mut self.state else { return true };
         overload.admits(sender(source, self.mask))
     }
 }
 
-/// What a sender is known by.
+/// The key of a sender.
 fn sender(source: IpAddr, mask: u128) -> u128 {
     match source {
         IpAddr::V4(source) => u128::from(source.to_bits()),
@@ -168,7 +168,7 @@ impl Overload {
         false
     }
 
-    /// Computes the shares of the next interval from the packets of this one. Whether overload is over.
+    /// Computes the shares of the next interval from the packets of this one. Returns whether overload has ended.
     #[cold]
     fn end_interval(&mut self, now: Instant, seed: &mut u64) -> bool {
         let lasted = now.since(self.began);
@@ -201,7 +201,7 @@ impl Overload {
         false
     }
 
-    /// The least part of this interval's packets that goes on being admitted.
+    /// The minimum part of this interval's packets that is still admitted.
     fn least(&self, lasted: Duration) -> u32 {
         let could = u128::from(self.capacity) * lasted.as_nanos() / 1_000_000_000;
         let least = could * u128::from(LEAST.0) / u128::from(LEAST.1);

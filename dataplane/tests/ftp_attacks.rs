@@ -65,7 +65,7 @@ fn the_line_after_http_in_the_same_segment_is_not_read() {
 
 /// What is lost on its way to the gateway could have been a line of HTTP.
 #[test]
-fn after_a_gap_in_what_the_client_says_no_mapping_is_made() {
+fn after_a_gap_in_the_clients_octets_no_mapping_is_made() {
     let mut control = Control::nat44();
     control.client_says(PUSH, 1_018, 5_001, b"x\r\n");
     control.client_says(PUSH, 1_001, 5_001, b"POST / HTTP/1.1\r\n");
@@ -115,7 +115,7 @@ fn a_server_that_does_not_greet_gets_no_connection() {
 
 /// The client is secured from AUTH on: what follows is TLS, which looks like no command.
 #[test]
-fn what_follows_auth_is_transparent_for_good_even_if_the_server_refuses_too_late() {
+fn after_auth_octets_pass_unchanged_even_if_the_server_refuses_too_late() {
     let mut control = Control::nat44();
     control.client_says(PUSH, 1_001, 5_001, b"AUTH TLS\r\n\x16\x03\x01\xff\xfb\x01");
     control.client_says(PUSH, 1_017, 5_001, b"\x02\r\n");
@@ -147,7 +147,7 @@ fn a_syn_that_answers_another_one_begins_no_connection() {
 
 /// Nobody answers these SYNs.
 #[test]
-fn a_flood_of_syns_takes_no_control_connection_from_anybody() {
+fn a_flood_of_syns_does_not_affect_control_connections() {
     let mut control = Control::nat44();
     for port in 1_024..1_824 {
         assert!(control.gateway.passes(v4("10.0.0.9", SERVER).tcp(port, 21, SYN, b"")));
@@ -162,7 +162,7 @@ fn a_flood_of_syns_takes_no_control_connection_from_anybody() {
 }
 
 #[test]
-fn whoever_has_many_control_connections_has_only_some_that_are_read_and_leaves_the_others_theirs() {
+fn a_subscriber_with_many_control_connections_has_a_share_that_is_read() {
     let mut control = Control::nat44();
     for port in 1_024..1_224 {
         control.is_now("10.0.0.9", port);
@@ -199,7 +199,7 @@ fn opens6(gateway: &mut Gateway, client: &str) {
 /// A has as many control connections as are read, and says PORT in all of them as fast as it can. B loses neither its ports nor its mappings nor its rate, and
 /// no port of the pool is in quarantine afterwards.
 #[test]
-fn whoever_asks_for_mappings_without_end_has_few_and_others_have_theirs() {
+fn a_subscriber_that_requests_mappings_endlessly_does_not_exhaust_the_table() {
     let mut control = Control::begin(false, Filtering::EndpointIndependent, true);
     let mut clients = Vec::new();
     for port in 1_024..1_024 + 70 {

@@ -10,8 +10,7 @@ fn shown(octets: &[u8]) -> String {
 }
 
 #[test]
-fn an_option_that_a_client_asks_for_is_refused_in_front_of_the_next_reply_and_the_server_does_not_hear_of_it()
-{
+fn a_clients_telnet_option_is_refused_in_front_of_the_next_reply_and_the_server_does_not_receive_it() {
     for mut control in [Control::nat44(), Control::nat64()] {
         let said = control.client_says(PUSH, 1_001, 5_001, b"\xff\xfd\x01\xff\xfb\x03USER a\r\n");
         assert_eq!((said.sequence, said.text.as_str()), (1_001, "USER a\r\n"));
@@ -26,7 +25,7 @@ fn an_option_that_a_client_asks_for_is_refused_in_front_of_the_next_reply_and_th
 }
 
 #[test]
-fn an_option_that_a_server_asks_for_is_refused_in_front_of_the_next_command() {
+fn a_servers_telnet_option_is_refused_in_front_of_the_next_command() {
     let mut control = Control::nat64();
     let heard = control.server_says(PUSH, 5_001, 1_001, b"\xff\xfb\x01\xff\xfe\x05");
     assert_eq!(heard.text, "");
@@ -40,7 +39,7 @@ fn an_option_that_a_server_asks_for_is_refused_in_front_of_the_next_command() {
 
 /// Else it would be repeated until the client gives up: the server has nothing to acknowledge.
 #[test]
-fn a_segment_of_which_nothing_is_left_is_acknowledged_all_the_same() {
+fn a_segment_without_remaining_octets_is_still_acknowledged() {
     let mut control = Control::nat44();
     let heard = control.client_says(PUSH, 1_001, 5_001, b"\xff\xfd\x01");
     // As a keep-alive, which the server answers.
@@ -79,7 +78,7 @@ fn an_interruption_passes_with_its_urgent_octet() {
 
 /// From AUTH on octets are copied (RFC 6384 §5).
 #[test]
-fn in_what_is_secured_no_octet_is_cut_out() {
+fn in_a_secured_connection_no_octet_is_removed() {
     let mut control = Control::nat44();
     control.client_says(PUSH, 1_001, 5_001, b"AUTH TLS\r\n");
     let early = control.client_says(PUSH, 1_011, 5_001, b"PBSZ \xff\xfd\x01\r\n");

@@ -105,7 +105,7 @@ fn a_binding_is_the_same_whatever_the_destination_and_a_host_keeps_its_address()
 }
 
 #[test]
-fn strangers_come_in_as_the_filtering_allows() {
+fn unsolicited_packets_pass_as_the_filtering_allows() {
     for (filtering, [by_port, by_address]) in [
         (Filtering::EndpointIndependent, [true, true]),
         (Filtering::AddressDependent, [true, false]),

@@ -60,7 +60,7 @@ fn run(is_empty: bool) -> Fates {
 }
 
 #[test]
-fn a_standing_queue_costs_the_heavy_sender_packets_and_the_light_one_none() {
+fn a_standing_queue_causes_drops_of_the_heavy_sender_and_none_of_the_light_one() {
     let fates = run(false);
     assert_eq!(fates.light, [500, 0]);
     assert!(fates.heavy[1] > 1_000, "{fates:?}");
@@ -69,7 +69,7 @@ fn a_standing_queue_costs_the_heavy_sender_packets_and_the_light_one_none() {
 }
 
 #[test]
-fn without_a_standing_queue_nobody_loses_anything() {
+fn without_a_standing_queue_nothing_is_dropped() {
     assert_eq!(run(true), Fates { heavy: [500 * 63, 0], light: [500, 0] });
 }
 

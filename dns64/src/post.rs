@@ -383,12 +383,12 @@ impl ReplyTo {
         }
     }
 
-    /// Nobody waits: the reply is dropped.
+    /// No thread waits: the reply is dropped.
     pub fn forget(mut self) {
         self.back = None;
     }
 
-    /// What comes when nobody waits any more; it is to be [given back](Self::give_back) if the reply is not given. Until then this is not known to be
+    /// A message that arrives when no thread waits any more; it must be [given back](Self::give_back) if the reply is not given. Until then this is not known to be
     /// cancelled.
     pub fn watch(&mut self) -> Option<Cancelled> {
         self.cancelled.take().map(Cancelled)

@@ -66,7 +66,7 @@ fn add_counters(sum: &mut Counters, other: &Counters) {
         cached,
         asked,
         replies,
-        disbelieved,
+        rejected,
         unanswered,
         evicted,
         validations,
@@ -81,7 +81,7 @@ fn add_counters(sum: &mut Counters, other: &Counters) {
     sum.cached += cached;
     sum.asked += asked;
     sum.replies += replies;
-    sum.disbelieved += disbelieved;
+    sum.rejected += rejected;
     sum.unanswered += unanswered;
     sum.evicted += evicted;
     sum.validations += validations;
@@ -104,7 +104,7 @@ fn add_upstream(sum: &mut Row, other: &Row) {
     sum.failed += other.failed;
     sum.unanswered += other.unanswered;
     sum.unreachable += other.unreachable;
-    sum.disbelieved += other.disbelieved;
+    sum.rejected += other.rejected;
     sum.truncated += other.truncated;
     sum.without_edns |= other.without_edns;
     sum.by_stream |= other.by_stream;

@@ -57,7 +57,7 @@ impl Watch {
         Ok(Self { epoll, events: [EpollEvent::empty(); EVENTS], heard: 0 })
     }
 
-    /// Hears of a descriptor until it is closed.
+    /// Watches a descriptor until it is closed.
     ///
     /// # Errors
     /// The kernel's error.

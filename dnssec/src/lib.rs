@@ -3,12 +3,12 @@
 //! [`Validate`] is the interface that a resolver uses, and [`Validator`] implements it. [`trust_anchor`] keeps the trust anchors up to date.
 //!
 //! ```
-//! use sixway_dnssec::{Anchor, AnchorKey, Moment, Reply, Security, Validate, Validator, Wire};
+//! use sixway_dnssec::{Anchor, AnchorKey, CurrentTime, Reply, Security, Validate, Validator, Wire};
 //! use std::time::Duration;
 //!
 //! let root = Anchor { zone: Wire([0].into()), key: AnchorKey::Ds([&[0, 1, 13, 2][..], &[7; 32]].concat().into()) };
 //! let mut validator = Validator::new(vec![root], Vec::new());
-//! let now = Moment { monotonic: Duration::from_secs(1), wall: 1_800_000_000 };
+//! let now = CurrentTime { monotonic: Duration::from_secs(1), wall: 1_800_000_000 };
 //! let begun = validator.begin(now, b"\x03www\x07example\0", 1, Reply::default());
 //!
 //! // The resolver's loop: what the validator must know comes from a cache or from an upstream; here nothing does.
@@ -20,8 +20,8 @@
 //! ```
 
 mod anchor;
+mod current_time;
 mod lookup;
-mod moment;
 mod name;
 mod rdata;
 mod reply;
@@ -34,8 +34,8 @@ mod verdict;
 mod wire;
 
 pub use anchor::{Anchor, AnchorKey};
+pub use current_time::CurrentTime;
 pub use lookup::Lookup;
-pub use moment::Moment;
 pub use reply::{Reply, ReplyBuilder, Rrset, Rrsig, Section, Unreadable};
 pub use security::Security;
 pub use validate::Validate;

@@ -1,8 +1,8 @@
 //! The interface of a validator.
 
 use crate::anchor::Anchor;
+use crate::current_time::CurrentTime;
 use crate::lookup::Lookup;
-use crate::moment::Moment;
 use crate::reply::Reply;
 use crate::validation::Validation;
 use crate::verdict::Verdict;
@@ -15,14 +15,14 @@ pub trait Validate {
     /// Begins to validate what was said about a name, which is in wire form, in any case.
     ///
     /// The reply's answer section has the whole chain of CNAME and DNAME records and what is at its end, and nothing else.
-    fn begin(&mut self, now: Moment, name: &[u8], qtype: u16, reply: Reply) -> Validation;
+    fn begin(&mut self, now: CurrentTime, name: &[u8], qtype: u16, reply: Reply) -> Validation;
 
     /// The next question, and the first validation that waits for it. Each is asked once, however many wait for it, and is to be answered in every case
     /// with [`handle_lookup`](Self::handle_lookup), immediately or later.
     fn poll_lookup(&mut self) -> Option<(Validation, Lookup)>;
 
     /// The outcome of a lookup; `None`: nothing usable, within the time that there was.
-    fn handle_lookup(&mut self, now: Moment, lookup: &Lookup, reply: Option<&Reply>);
+    fn handle_lookup(&mut self, now: CurrentTime, lookup: &Lookup, reply: Option<&Reply>);
 
     /// The next verdict. Each validation that is not abandoned has one.
     fn poll_verdict(&mut self) -> Option<(Validation, Verdict)>;

@@ -1,4 +1,4 @@
-//! What strangers send by streams: framing, base64url and requests over HTTPS; and how long an answer that they provoke may be kept.
+//! Octets of untrusted clients by streams: framing, base64url and requests over HTTPS; and how long an answer that they provoke may be kept.
 //!
 //! The input is an octet that says how the stream is cut, and the stream; the same octets are text, the body of a request, and an answer.
 

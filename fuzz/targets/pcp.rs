@@ -1,5 +1,5 @@
 //! Any octets are requests of PCP and NAT-PMP or none. Whatever arrives, in any order, an answer is at most 1100 octets and hardly longer than its
-//! request, no two hosts have one external port, nobody has more than its share, and what is kept in a file is read again as the same.
+//! request, no two hosts have one external port, no host has more than its share, and what is kept in a file is read again as the same.
 //!
 //! The input is a row of arrivals: whose it is (an octet), how many seconds passed before (an octet), its length (two octets), and the payload.
 

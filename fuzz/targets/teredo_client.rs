@@ -1,4 +1,4 @@
-//! A Teredo client and what comes to its ports: octets of strangers, and answers of a real server, changed on their way.
+//! A Teredo client and datagrams to its ports: arbitrary octets, and modified answers of a real server.
 //!
 //! The input is a row of datagrams: what it is, its port and the time before it (an octet), its length (two octets), and its octets. Those of an
 //! answer are the mapped endpoint (six), and what the rest of the answer is changed by.

@@ -2,7 +2,7 @@
 //!
 //! The input is messages, each after its length in two octets: the answer, then what comes of each lookup; an empty one represents none.
 
-use sixway_dnssec::{Anchor, AnchorKey, Moment, Reply, Security, Validate, Validator, Wire};
+use sixway_dnssec::{Anchor, AnchorKey, CurrentTime, Reply, Security, Validate, Validator, Wire};
 use std::time::Duration;
 
 /// The key of the corpus' zone, `test`.
@@ -17,7 +17,7 @@ pub fn run(octets: &[u8]) {
     let (Some((name, qtype)), Ok(reply)) = (question(message), Reply::read(message)) else { return };
     let anchor = Anchor { zone: Wire(b"\x04test\x00"[..].into()), key: AnchorKey::Ds(ANCHOR.into()) };
     let mut validator = Validator::new(vec![anchor], vec![Wire(b"\x03lan\x00"[..].into())]);
-    let now = Moment { monotonic: Duration::from_secs(1), wall: WALL };
+    let now = CurrentTime { monotonic: Duration::from_secs(1), wall: WALL };
     let validation = validator.begin(now, &name, qtype, reply);
     let mut asked = 0;
     while let Some((waits, lookup)) = validator.poll_lookup() {

@@ -1,24 +1,24 @@
-//! The pause between reloads that this host's addresses, prefixes and routes cause. A lease that flaps, or a router of the provider that
-//! announces another prefix every second, would keep the gateway reloading.
+//! The pause between reloads that are caused by this host's addresses, prefixes and routes. A lease that flaps, or a router of the provider that
+//! announces another prefix every second, would otherwise cause continuous reloads.
 //!
 //! ```text
-//!     a change ▶ reload    a change ─ 5 s ▶ reload    a change ─ 10 s ▶ reload   …   5 min at most; after 10 min without a reload as at first
+//!     a change ▶ reload    a change ─ 5 s ▶ reload    a change ─ 10 s ▶ reload   …   5 min at most; after 10 min without a reload, no pause again
 //! ```
 //!
-//! What changes during a pause is acted on at its end, all together. A reload executes the process again, so the pause is kept outside
-//! of it, in seconds of the host's clock.
+//! Changes during a pause take effect together at its end. A reload re-executes the process, so the pause is stored outside of it, in
+//! seconds of the host's clock.
 
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, SystemTime};
 
-/// The pause after the first reload: each is twice the one before, …
+/// The pause after the first reload: each is twice the previous one, …
 const FIRST: u64 = 5;
 /// … up to this.
 const LONGEST: u64 = 300;
 /// After this time without a reload, the next one is a first one.
 const CALM: u64 = 600;
 
-/// When the last reload was, and how long the next one waits.
+/// The time of the last reload, and the pause before the next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ReloadPause {
     /// Seconds since 1970.
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_set_back_holds_nothing_up() {
+    fn a_clock_that_is_set_back_delays_no_reload() {
         let once = ReloadPause::default().after_reload_at(NOW);
         assert_eq!((once.left_at(NOW - 86_400), once.after_reload_at(NOW - 86_400).pause), (0, FIRST));
     }

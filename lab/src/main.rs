@@ -142,7 +142,7 @@ fn run(command: Command) -> Result<(), Failure> {
     }
 }
 
-/// Whoever is not root gets namespaces of their own, in which they are.
+/// Users other than root get a user namespace in which they are root.
 fn wants_user_namespace(command: &Command) -> bool {
     match command {
         Command::Run(options) => options.rootless || !nix::unistd::geteuid().is_root(),

@@ -85,7 +85,7 @@ impl Listeners {
         self.0.is_empty()
     }
 
-    /// Lets them outlive `exec`, and says what [`Self::inherited`] is to be told then.
+    /// Lets them outlive `exec`, and returns the argument for [`Self::inherited`].
     ///
     /// # Errors
     /// The kernel's.

@@ -31,7 +31,7 @@ pub(crate) static TEREDO_RELAY: Section = Section {
             key(
                 "serves",
                 Kind::Prefixes6,
-                Absent::Means("anybody but Teredo clients"),
+                Absent::Means("all except Teredo clients"),
                 "IPv6 networks that clients can reach through this relay. Packets from clients to other networks are dropped (RFC 4380 §5.4.2).",
             ),
             key(

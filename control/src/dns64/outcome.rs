@@ -64,7 +64,7 @@ pub struct Counters {
     /// Replies of upstreams that were accepted.
     pub replies: u64,
     /// Replies that were rejected: for another question, or malformed.
-    pub disbelieved: u64,
+    pub rejected: u64,
     /// Queries without a reply in time.
     pub unanswered: u64,
     /// Entries evicted before they expired.

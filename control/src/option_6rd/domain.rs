@@ -203,7 +203,7 @@ mod tests {
 
     /// A domain that holds such a prefix, and one that lies within it.
     #[test]
-    fn a_domain_that_overlaps_a_prefix_with_a_special_purpose_does_not_suit() {
+    fn a_domain_that_overlaps_a_prefix_with_a_special_purpose_is_refused() {
         for (prefix, special) in [
             ("2001::/16", "2001::/23"),
             ("2001:0:4136::/48", "2001::/23"),
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_domain_whose_border_relays_are_no_routers_does_not_suit() {
+    fn a_domain_without_a_usable_border_relay_is_refused() {
         for relay in
             [[0, 0, 0, 0], [127, 0, 0, 1], [169, 254, 1, 1], [192, 0, 0, 2], [224, 0, 0, 1], [255; 4]]
         {

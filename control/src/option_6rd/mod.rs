@@ -7,7 +7,7 @@
 //!                 what a lease offers                                     offer.rs
 //! ```
 //!
-//! Whoever answers DHCP wrote the option. A client's file may outlive its lease: an offer counts only while the leased address is at the
+//! Any DHCP server on the link may have written the option. A client's file may outlive its lease: an offer counts only while the leased address is at the
 //! interface, which is for the caller to see.
 
 mod dhclient_lease;

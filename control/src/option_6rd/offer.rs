@@ -11,7 +11,7 @@ pub const LEASE_FILE_SIZE: usize = 1 << 20;
 pub struct SixRdOffer {
     /// The leased address.
     pub address: Ipv4Addr,
-    /// For how many seconds it was leased (RFC 2132 §9.2); `None`: it was not told.
+    /// Lease time in seconds (RFC 2132 §9.2); `None`: the option is missing.
     pub lease_time: Option<u32>,
     /// The domain.
     pub domain: OfferedDomain,

@@ -1,30 +1,30 @@
-//! When the server announces itself (RFC 6887 §14.1.3, RFC 6886 §3.2.1).
+//! The times of the server's announcements (RFC 6887 §14.1.3, RFC 6886 §3.2.1).
 
 use super::mapping::AskedAt;
 use core::net::SocketAddr;
 use core::time::Duration;
 use sixway_dataplane::Instant;
 
-/// How often an announcement is repeated at most.
+/// Maximum number of announcements.
 const TIMES: u32 = 10;
-/// The pause after the first; each is twice the one before.
+/// The interval after the first; each is twice the previous one.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 
-/// Whom a message without a request is for.
+/// The destination of an unsolicited message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Announced {
     /// 224.0.0.1, port 5350, on each inside link.
     Everyone4,
     /// ff02::1, port 5350, on each inside link.
     Everyone6,
-    /// The client of a mapping, from where it asked the server; `None`: from each inside link.
+    /// The client of a mapping, from the address that received its request; `None`: from each inside link.
     Client(SocketAddr, Option<AskedAt>),
 }
 
-/// A message without a request, from the server's port.
+/// An unsolicited message, from the server's port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transmit {
-    /// For whom.
+    /// The destination.
     pub to: Announced,
     /// The payload of UDP.
     pub octets: Vec<u8>,

@@ -17,7 +17,7 @@ use sixway_wire::Endpoint4;
 
 /// The lifetime of static mappings (§11.3).
 const FOREVER: u32 = u32::MAX;
-/// How often another external port is tried, where the NAT gives one that must not be mapped.
+/// How often another external port is tried, if the NAT assigns one that must not be mapped.
 const TRIES: usize = 4;
 
 /// The external port and address of a mapping, and the size and first internal port of its set; `None`: no mapping.
@@ -75,7 +75,7 @@ impl Server {
         self.renew(&known, request, arrival, nat, now)
     }
 
-    /// Whether a nonce is that of all these mappings (§11.3). What NAT-PMP made has none.
+    /// Whether a nonce is that of all these mappings (§11.3). Mappings by NAT-PMP have none.
     pub(super) fn authorize(&self, keys: &[Key], nonce: Option<Nonce>, now: Instant) -> Result<(), Failure> {
         let foreign = keys.iter().filter_map(|key| self.mappings.get(*key));
         let foreign = foreign.filter(|mapping| mapping.nonce.is_some() && mapping.nonce != nonce);
@@ -219,7 +219,7 @@ impl Server {
         Ok(vec![self.map_response(request, arrival.payload, (external, set), (lifetime, now))])
     }
 
-    /// Opens the ports of a mapping at the NAT, and says how many: as many as the quota and the NAT allow, at least one.
+    /// Opens the ports of a mapping at the NAT, and returns their number: as many as the quota and the NAT allow, at least one.
     pub(super) fn open(
         &self,
         new: &NewMapping,
@@ -300,7 +300,7 @@ impl Server {
             filters: &new.filters,
         };
         let refused = |refusal: Refusal| match refusal {
-            // §7.4: CANNOT_PROVIDE_EXTERNAL is for clients alone that want no other external endpoint.
+            // §7.4: CANNOT_PROVIDE_EXTERNAL is only for clients that accept no other external endpoint.
             Refusal::ExternalTaken if !new.exactly => ResultCode::NoResources,
             refusal => refusal.result(),
         };

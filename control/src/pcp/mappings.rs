@@ -1,4 +1,4 @@
-//! The mappings that there are. No two of a host and protocol overlap. The number of ports is bounded by the quota.
+//! The mappings. Those of one host and protocol do not overlap. The number of ports is bounded by the quota.
 
 use super::mapping::{Internal, Mapping, Transport};
 use core::net::IpAddr;
@@ -6,7 +6,7 @@ use sixway_dataplane::Instant;
 use sixway_wire::Endpoint4;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a mapping is found by: its protocol and first inside endpoint.
+/// The key of a mapping: its protocol and first inside endpoint.
 pub(super) type Key = (Transport, Internal);
 
 /// The table.

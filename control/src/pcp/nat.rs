@@ -6,7 +6,7 @@ use super::result_code::ResultCode;
 use core::net::{IpAddr, Ipv4Addr};
 use sixway_wire::Endpoint4;
 
-/// The external endpoint that a client would like.
+/// The external endpoint that a client suggests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Suggested {
     pub(super) address: Option<Ipv4Addr>,
@@ -24,10 +24,10 @@ pub struct Wanted<'a> {
     pub address: Option<Ipv4Addr>,
     /// The external port that is preferred; 0: any.
     pub port: u16,
-    /// Whether no other external endpoint will do.
+    /// Whether another external endpoint is refused.
     pub exactly: bool,
     /// Whether the external port of the same number of the other transport protocol is to be kept for the host (RFC 6886 §3.3). A new
-    /// mapping gets a port whose companion nobody else has.
+    /// mapping gets a port whose companion no other host has.
     pub companion: bool,
     /// Remote hosts that may use it; empty: all.
     pub filters: &'a [Filter],
@@ -48,7 +48,7 @@ pub struct WantedPeer {
     pub port: u16,
 }
 
-/// Who made a binding that exists.
+/// The origin of an existing binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExistingKind {
     /// The administrator.
@@ -75,11 +75,11 @@ pub struct Opened {
     pub external: Endpoint4,
     /// Whether the administrator made the binding: then it needs no renewal.
     pub is_static: bool,
-    /// Seconds for which its sessions keep it, whatever the client asks for.
+    /// Seconds for which its sessions keep it, whatever lifetime the client requests.
     pub used_for: u32,
 }
 
-/// The outcome of a mapping that was given up.
+/// The outcome of a mapping that was released.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Closed {
     /// Seconds for which its sessions keep the binding if no packet comes; zero: it has ended.
@@ -128,10 +128,10 @@ pub trait ControlledNat {
     /// Why it is not made; then nothing has changed.
     fn open(&mut self, wanted: &Wanted<'_>) -> Result<Opened, Refusal>;
 
-    /// Gives a mapping up. Sessions keep its binding as they keep any other.
+    /// Releases a mapping. Sessions keep its binding as they keep any other.
     fn close(&mut self, transport: Transport, internal: Internal) -> Closed;
 
-    /// Ends the sessions of a host, and its bindings that no administrator made: the host has no longer this address.
+    /// Ends the sessions of a host, and its bindings that no administrator made: the host no longer has this address.
     fn end_host(&mut self, host: IpAddr);
 
     /// The binding of an inside endpoint.

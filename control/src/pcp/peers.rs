@@ -1,4 +1,4 @@
-//! Outbound mappings that PEER made or manages (RFC 6887 §12.3), with their nonces. The sessions themselves are the NAT's. Bounded by the quota.
+//! Outbound mappings that PEER created or manages (RFC 6887 §12.3), with their nonces. The sessions themselves are the NAT's. Bounded by the quota.
 
 use super::mapping::{Internal, Nonce, Transport};
 use core::net::{IpAddr, Ipv4Addr};
@@ -15,12 +15,12 @@ pub(super) struct Peer {
     pub(super) nonce: Nonce,
     /// The outside endpoint.
     pub(super) external: Endpoint4,
-    /// When it is forgotten.
+    /// When it is removed.
     pub(super) expires: Instant,
 }
 
 impl Peer {
-    /// Whole seconds until it is forgotten.
+    /// Whole seconds until it is removed.
     pub(super) fn remaining(&self, now: Instant) -> u32 {
         u32::try_from(self.expires.since(now).as_secs()).unwrap_or(u32::MAX)
     }
@@ -56,14 +56,14 @@ impl Peers {
         all.map(|(key, _)| *key).collect()
     }
 
-    /// Forgets a mapping.
+    /// Removes a mapping.
     pub(super) fn remove(&mut self, key: Key) {
         if let Some(peer) = self.by_key.remove(&key) {
             self.by_expiry.remove(&(peer.expires, key));
         }
     }
 
-    /// Remembers a mapping; whether it is new here.
+    /// Stores a mapping. Returns whether it is new.
     pub(super) fn remember(&mut self, key: Key, peer: Peer) -> bool {
         let before = self.by_key.insert(key, peer);
         if let Some(before) = before {
@@ -73,7 +73,7 @@ impl Peers {
         before.is_none()
     }
 
-    /// When the next one is forgotten.
+    /// When the next one expires.
     pub(super) fn next_expiry(&self) -> Option<Instant> {
         self.by_expiry.first().map(|(at, _)| *at)
     }

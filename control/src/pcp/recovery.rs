@@ -1,4 +1,4 @@
-//! What survives a restart, and how clients learn of what did not (RFC 6887 §14.2).
+//! The state that survives a restart, and how clients are notified of lost state (RFC 6887 §14.2).
 
 use super::map::NewMapping;
 use super::mapping::{Internal, Mapping, Nonce, Transport};
@@ -43,9 +43,9 @@ pub struct KeptPeer {
     pub remote: Endpoint4,
     /// The outside endpoint.
     pub external: Endpoint4,
-    /// What its owner knows.
+    /// The nonce of its owner.
     pub nonce: Nonce,
-    /// Seconds until it is forgotten.
+    /// Seconds until it is removed.
     pub remaining: u32,
 }
 
@@ -167,22 +167,22 @@ impl Server {
         if opened.is_static {
             return Err(ResultCode::NotAuthorized);
         }
-        // An entry of a file that was changed by hand still expires.
+        // An entry of a modified file still expires.
         let most = self.settings.lifetimes.most.max(Duration::from_secs(opened.used_for.into()));
         let expires = now + Duration::from_secs(remaining.into()).min(most);
         self.remember(Mapping { external: opened.external, size, expires, ..mapping });
         Ok((opened.external, size))
     }
 
-    /// Whether a client might ask for this mapping with the settings as they are.
+    /// Whether a client may request this mapping with the current settings.
     fn may_still_be(&self, mapping: &Mapping) -> bool {
         self.settings.map
             && (mapping.nonce.is_some() || self.settings.nat_pmp)
             && (!mapping.is_third_party || self.settings.may_speak_for_others(mapping.client.ip()))
     }
 
-    /// Begins again after a fault of its own: what it knows is made again, at the NAT as well, and the Epoch Time begins again, since something may
-    /// be missing (§8.5). What was counted is kept.
+    /// Restarts after a fault of the server: restores its mappings, at the NAT as well. The Epoch Time begins again, since state may be missing
+    /// (§8.5). Counters are kept.
     pub fn begin_again(&mut self, seed: u64, nat: &mut dyn ControlledNat, now: Instant) -> Restored {
         let kept = self.kept(now);
         let counts = self.counts;

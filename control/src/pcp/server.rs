@@ -76,7 +76,7 @@ impl Server {
         &self.counts
     }
 
-    /// The mappings that there are.
+    /// The mappings.
     pub fn mappings(&self) -> impl Iterator<Item = &Mapping> {
         self.mappings.iter()
     }
@@ -92,7 +92,7 @@ impl Server {
         epoch.wrapping_add(now.since(at).as_secs() as u32)
     }
 
-    /// State was lost, or external addresses have changed: clients are to renew their mappings.
+    /// State was lost, or external addresses have changed: clients must renew their mappings.
     pub fn reset_epoch(&mut self, now: Instant) {
         self.epoch = (0, now);
         self.changes += 1;
@@ -169,7 +169,7 @@ impl Server {
         }
     }
 
-    /// The host that a request is about: the client, or another one if the client may speak for it.
+    /// The host that a request is about: the client, or another one with THIRD_PARTY.
     pub(super) fn host(
         &self,
         client: IpAddr,
@@ -228,7 +228,7 @@ impl Server {
         self.mappings.insert(mapping);
     }
 
-    /// Ends all mappings of a host, those by PEER as well, and its sessions: it has no longer this address (§15).
+    /// Ends all mappings of a host, those by PEER as well, and its sessions: it no longer has this address (§15).
     pub fn forget_host(&mut self, host: IpAddr, nat: &mut dyn ControlledNat) {
         for transport in Transport::ALL {
             for key in self.mappings.of_host(transport, host) {

@@ -1,4 +1,4 @@
-//! Messages without a request that wait to be sent: announcements, and mapping updates (RFC 6887 §14.2).
+//! Unsolicited messages that wait to be sent: announcements, and mapping updates (RFC 6887 §14.2).
 
 use super::announce::{Announced, Transmit};
 use super::mapping::Mapping;
@@ -35,7 +35,7 @@ impl Updates {
         self.lost.insert(key, mapping);
     }
 
-    /// The client knows.
+    /// The client has renewed the mapping.
     pub(super) fn cancel(&mut self, key: Key) {
         self.lost.remove(&key);
         if let Some((_, at)) = self.sent.remove(&key) {
@@ -47,7 +47,7 @@ impl Updates {
         if self.waiting.is_empty() { self.due.first().map(|(at, _)| *at) } else { Some(Instant::default()) }
     }
 
-    /// A mapping whose client is to be sent a message now, and the mapping itself if it has ended.
+    /// A mapping whose client must be sent a message now, and the mapping itself if it has ended.
     pub(super) fn take(&mut self, now: Instant) -> Option<(Key, Option<Mapping>)> {
         let (at, key) = *self.due.first().filter(|(at, _)| *at <= now)?;
         self.due.remove(&(at, key));

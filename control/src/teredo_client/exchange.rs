@@ -1,6 +1,6 @@
 //! A router solicitation and the advertisement that answers it (RFC 4380 §5.2.1, §5.2.2).
 //!
-//! A server, and everybody on the path to it, can send a false mapped address. Others cannot: an answer is accepted only while a solicitation is
+//! A server, and any host on the path to it, can send a false mapped address. Others cannot: an answer is accepted only while a solicitation is
 //! outstanding, from the address that was asked, and with the nonce of the solicitation.
 
 use super::action::{Action, Port};

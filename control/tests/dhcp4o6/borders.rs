@@ -120,7 +120,7 @@ fn a_request_to_another_server_ends_no_lease_that_a_host_has_already() {
 }
 
 #[test]
-fn a_stranger_that_pretends_to_be_a_relay_agent_gets_nothing_and_a_relay_agent_nothing_for_strangers() {
+fn a_host_that_is_not_a_relay_agent_gets_nothing_and_a_relay_agent_nothing_for_unknown_clients() {
     let mut server = with(|_| {});
     let stranger: Ipv6Addr = "2001:db9::1".parse().unwrap();
     let relay: Ipv6Addr = "2001:db8:77::1".parse().unwrap();

@@ -163,7 +163,7 @@ fn a_client_that_asks_a_relay_agent_by_multicast_gets_its_lease_for_an_end_on_it
 }
 
 #[test]
-fn strangers_get_no_answer_and_no_address() {
+fn unknown_clients_get_no_answer_and_no_address() {
     let mut server = server();
     assert_eq!(discover(&mut server, at(0), "2001:db9::1".parse().unwrap()), Err(Refusal::NotAClient));
     assert_eq!((server.counters.not_clients, server.leases_from(Ipv4Addr::UNSPECIFIED).count()), (1, 0));

@@ -3,7 +3,7 @@
 use super::dnssec::{RECORDED, dnssec};
 use super::world::{CD_DO, DO, Got, PLAIN, World, settings, wire};
 use sixway_control::dns64::{Anchor, Outcome, Security, Settings, Upstream, Wire};
-use sixway_dnssec::{Lookup, Moment, Reply, Validate, Validation, Verdict};
+use sixway_dnssec::{CurrentTime, Lookup, Reply, Validate, Validation, Verdict};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -50,7 +50,7 @@ impl Table {
 }
 
 impl Validate for Table {
-    fn begin(&mut self, now: Moment, name: &[u8], qtype: u16, _: Reply) -> Validation {
+    fn begin(&mut self, now: CurrentTime, name: &[u8], qtype: u16, _: Reply) -> Validation {
         self.told.borrow_mut().walls.push(now.wall);
         self.next += 1;
         let key = (name.to_ascii_lowercase(), qtype);
@@ -70,7 +70,7 @@ impl Validate for Table {
         Some((number, lookup))
     }
 
-    fn handle_lookup(&mut self, _: Moment, lookup: &Lookup, reply: Option<&Reply>) {
+    fn handle_lookup(&mut self, _: CurrentTime, lookup: &Lookup, reply: Option<&Reply>) {
         self.told.borrow_mut().lookups.push((lookup.clone(), reply.map(|reply| reply.answer.len())));
         self.asked.retain(|(_, asked)| asked != lookup);
     }

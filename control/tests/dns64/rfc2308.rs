@@ -23,7 +23,7 @@ fn a_name_that_does_not_exist_is_queried_once_until_its_soa_record_ends() {
 }
 
 #[test]
-fn no_is_believed_no_longer_than_configured() {
+fn a_negative_answer_is_cached_no_longer_than_configured() {
     let mut settings = Settings { stale: None, ..settings() };
     settings.limits.longest_negative_ttl = 50;
     let mut world = World::new(settings).with(&[("text.test", "TXT", 100, "hello")]);

@@ -61,7 +61,7 @@ fn who_has_no_cookie_gets_none() {
 }
 
 #[test]
-fn a_cookie_that_was_given_is_believed_and_renewed() {
+fn a_cookie_that_was_given_is_accepted_and_renewed() {
     let mut world = world();
     let (answer, _) =
         asked(&mut world, World::client(), Transport::Udp, &with("v4.test", &[(COOKIE, &[1; 8])]));

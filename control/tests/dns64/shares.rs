@@ -2,7 +2,7 @@
 
 use super::world::{DO, Manner, PLAIN, World, query, settings, wire};
 use sixway_control::dns64::{Anchor, Dnssec, Outcome, Security, Settings, Transport, Upstream, Wire};
-use sixway_dnssec::{Lookup, Moment, Reply, Validate, Validation, Verdict};
+use sixway_dnssec::{CurrentTime, Lookup, Reply, Validate, Validation, Verdict};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv6Addr;
 use std::time::Duration;
@@ -233,7 +233,7 @@ struct Sluggish {
 }
 
 impl Validate for Sluggish {
-    fn begin(&mut self, _: Moment, name: &[u8], _: u16, _: Reply) -> Validation {
+    fn begin(&mut self, _: CurrentTime, name: &[u8], _: u16, _: Reply) -> Validation {
         self.begun += 1;
         let checks = if name.ends_with(&wire("costly.test").0) { 160 } else { 2 };
         let security = if checks == 160 { Security::Bogus } else { Security::Secure };
@@ -248,7 +248,7 @@ impl Validate for Sluggish {
         None
     }
 
-    fn handle_lookup(&mut self, _: Moment, _: &Lookup, _: Option<&Reply>) {}
+    fn handle_lookup(&mut self, _: CurrentTime, _: &Lookup, _: Option<&Reply>) {}
 
     fn poll_verdict(&mut self) -> Option<(Validation, Verdict)> {
         self.done.pop_front()

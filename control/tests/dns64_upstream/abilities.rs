@@ -175,7 +175,7 @@ fn an_upstream_that_folds_case_is_asked_by_stream() {
     let (outcome, took) = network.asked();
     assert_eq!((outcome.unwrap().way, took), (QueryTransport::Stream, 10), "and then first");
     let row = network.rows()[0];
-    assert_eq!((row.by_stream, row.disbelieved), (true, 3));
+    assert_eq!((row.by_stream, row.rejected), (true, 3));
     network.run_for(Duration::from_secs(3_601));
     network.tries();
     assert!(is_answer(&network.asked().0));

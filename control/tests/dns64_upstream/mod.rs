@@ -2,7 +2,7 @@
 
 mod abilities;
 mod conserved;
-mod disbelief;
 mod failover;
 mod network;
+mod rejected_replies;
 mod trying;

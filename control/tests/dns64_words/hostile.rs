@@ -1,7 +1,7 @@
 //! Replies made to do harm, octet by octet.
 
 use super::upstream::{NOW, Reply, bounds, query, shown, wire};
-use sixway_control::dns64::answer::{Answer, Disbelieved, Part};
+use sixway_control::dns64::answer::{Answer, Part, Rejection};
 use sixway_control::dns64::compose::{self, Embedded, ResponseOptions};
 use sixway_control::dns64::key::Key;
 use sixway_control::dns64::query::Query;
@@ -12,7 +12,7 @@ fn reply(count: u8, records: &[u8]) -> Vec<u8> {
     [&header[..], b"\x01a\x07example\0\0\x01\0\x01", records].concat()
 }
 
-fn read(reply: &[u8], qtype: u16) -> Result<Answer, Disbelieved> {
+fn read(reply: &[u8], qtype: u16) -> Result<Answer, Rejection> {
     Answer::read(&Key::of(&wire("a.example."), qtype, 1, false), reply, NOW, &bounds(true))
 }
 
@@ -25,7 +25,7 @@ fn fields(rtype: u8, length: u8) -> [u8; 10] {
 fn a_name_that_points_at_itself_forwards_or_in_a_circle_is_malformed() {
     for owner in [&b"\xc0\x1b"[..], b"\xc0\x1c", b"\xc0\x29", b"\xff\xff", b"\x01x\xc0\x1b", b"\xc0"] {
         let octets = reply(1, &[owner, &fields(1, 4), &[192, 0, 2, 1]].concat());
-        assert_eq!(read(&octets, 1).unwrap_err(), Disbelieved::Malformed, "{owner:?}");
+        assert_eq!(read(&octets, 1).unwrap_err(), Rejection::Malformed, "{owner:?}");
     }
     let good = reply(1, &[&b"\xc0\x0c"[..], &fields(1, 4), &[192, 0, 2, 1]].concat());
     assert_eq!(read(&good, 1).unwrap().count(Part::Data), 1);
@@ -36,16 +36,16 @@ fn a_name_in_data_that_leads_out_of_its_data_is_malformed() {
     // The CNAME record's target takes the next record's first label with it.
     let cname = [&b"\xc0\x0c"[..], &fields(5, 2), b"\x01x"].concat();
     let next = [&b"\x01y\0"[..], &fields(1, 4), &[192, 0, 2, 1]].concat();
-    assert_eq!(read(&reply(2, &[cname, next].concat()), 1).unwrap_err(), Disbelieved::Malformed);
+    assert_eq!(read(&reply(2, &[cname, next].concat()), 1).unwrap_err(), Rejection::Malformed);
     let behind = [&b"\xc0\x0c"[..], &fields(5, 4), b"\x01x\0\0"].concat();
-    assert_eq!(read(&reply(1, &behind), 1).unwrap_err(), Disbelieved::Malformed, "an octet too many");
+    assert_eq!(read(&reply(1, &behind), 1).unwrap_err(), Rejection::Malformed, "an octet too many");
 }
 
 #[test]
 fn a_label_of_another_kind_is_malformed() {
     for label in [0x40, 0x41, 0x80, 0xbf] {
         let octets = reply(1, &[&[label, 0][..], &fields(1, 4), &[192, 0, 2, 1]].concat());
-        assert_eq!(read(&octets, 1).unwrap_err(), Disbelieved::Malformed);
+        assert_eq!(read(&octets, 1).unwrap_err(), Rejection::Malformed);
     }
 }
 
@@ -55,7 +55,7 @@ fn counts_that_promise_more_than_there_is_are_malformed() {
     for (at, expected) in [(7, 2), (9, 1), (11, 1)] {
         let mut octets = reply(1, &record);
         octets[at] = expected;
-        assert_eq!(read(&octets, 1).unwrap_err(), Disbelieved::Malformed, "count at {at}");
+        assert_eq!(read(&octets, 1).unwrap_err(), Rejection::Malformed, "count at {at}");
     }
 }
 
@@ -73,14 +73,14 @@ fn a_reply_of_every_kind_of_record_cut_anywhere_is_malformed() {
     let whole = Reply::to("a.example.", "MX", &answer, &authority).octets();
     assert!(read(&whole, 15).is_ok());
     for length in 0..whole.len() {
-        assert_eq!(read(&whole[..length], 15).unwrap_err(), Disbelieved::Malformed, "cut at {length}");
+        assert_eq!(read(&whole[..length], 15).unwrap_err(), Rejection::Malformed, "cut at {length}");
     }
 }
 
 #[test]
 fn signatures_without_a_signer_prove_nothing() {
     let signature = [&b"\xc0\x0c"[..], &fields(46, 3), &[0, 1, 8]].concat();
-    assert_eq!(read(&reply(1, &signature), 1).unwrap_err(), Disbelieved::Malformed);
+    assert_eq!(read(&reply(1, &signature), 1).unwrap_err(), Rejection::Malformed);
 }
 
 #[test]

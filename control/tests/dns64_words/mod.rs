@@ -1,7 +1,7 @@
 //! What upstreams say and what clients are given of it.
 
+mod accepted_records;
 mod allocations;
-mod belief;
 mod captures;
 mod hostile;
 mod serving;

@@ -3,7 +3,7 @@
 use domain::base::iana::{Class, Opcode, Rcode};
 use domain::base::{Message, MessageBuilder, Name, Rtype, ToName, Ttl, UnknownRecordData};
 use sixway_control::Instant;
-use sixway_control::dns64::answer::{Answer, Bounds, Disbelieved, Part, Record};
+use sixway_control::dns64::answer::{Answer, Bounds, Part, Record, Rejection};
 use sixway_control::dns64::key::Key;
 use std::str::FromStr;
 
@@ -136,7 +136,7 @@ impl Reply {
         Key::of(&wire(&self.name), Rtype::from_str(&self.rtype).unwrap().to_int(), 1, false)
     }
 
-    pub fn read(&self, dnssec_ok: bool) -> Result<Answer, Disbelieved> {
+    pub fn read(&self, dnssec_ok: bool) -> Result<Answer, Rejection> {
         Answer::read(&self.key(), &self.octets(), NOW, &bounds(dnssec_ok))
     }
 }

@@ -110,7 +110,7 @@ fn the_interval_between_solicitations_and_that_of_the_list_are_the_operators() {
 }
 
 #[test]
-fn advertisements_of_strangers_are_not_taken() {
+fn advertisements_of_unknown_routers_are_ignored() {
     let mut site = Site::new(&[R1]);
     site.pass(2);
     let said = Message::RouterAdvertisement(with_prefix(5_400, 2_700));

@@ -139,7 +139,7 @@ fn a_mapping_that_is_not_renewed_is_deleted() {
 
 /// §3.4: as many as possible are deleted, and the result is not zero.
 #[test]
-fn who_deletes_all_mappings_learns_that_a_static_one_is_left() {
+fn the_deletion_of_all_mappings_fails_if_a_static_one_is_left() {
     let mut bench = Bench::new();
     bench.nat.add(Transport::Tcp, ALICE, 22, 22_000, ExistingKind::Static);
     bench.nat_pmp(ALICE, &map(2, 80, 0, 7_200));

@@ -40,7 +40,7 @@ impl Connection {
         self.client.has_ended && self.server.has_ended
     }
 
-    /// A segment without SYN passes. What is changed in it; `None`: nothing.
+    /// Processes a segment without SYN. Returns its changes; `None`: none.
     pub(super) fn pass(
         &mut self,
         segment: &TcpSegment<'_>,
@@ -67,7 +67,7 @@ impl Connection {
     }
 }
 
-/// What is changed in a segment: its payload and position by the changes in its own stream, what it acknowledges by those in the other.
+/// The changes of a segment: of its payload and sequence number, by its own stream; of its acknowledgment, by the other stream.
 fn rewrite(segment: &TcpSegment<'_>, from: &Stream, to: &Stream) -> Option<TcpRewrite> {
     if !from.is_changed() && !to.is_changed() {
         return None;
@@ -81,7 +81,7 @@ fn rewrite(segment: &TcpSegment<'_>, from: &Stream, to: &Stream) -> Option<TcpRe
         && segment.flags & FIN == 0
         && from.sent(position) != segment.sequence;
     Some(TcpRewrite {
-        // Where nothing is left that would be acknowledged, a keep-alive is (RFC 9293 §3.8.4), or the sender would repeat what was cut out until it gives up.
+        // A segment without remaining octets becomes a keep-alive (RFC 9293 §3.8.4). Otherwise its sender would retransmit it until it aborts.
         sequence: position.wrapping_sub(u32::from(is_cut_out)),
         acknowledgment: if acknowledges { to.sent(acknowledged) } else { acknowledged },
         edges,

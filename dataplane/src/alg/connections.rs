@@ -1,6 +1,6 @@
-//! The control connections of a translator, and how many of them there are.
+//! The control connections of a translator, and their number.
 //!
-//! A connection that finds no room is translated as any other: its lines are not read. It counts from the server's answer on, and a subscriber has no more
+//! A connection without room in the table is translated like any other: its lines are not read. It counts from the server's answer on, and a subscriber has no more
 //! than its share ([`super::shares`]).
 
 use super::connection::Connection;
@@ -21,7 +21,7 @@ use std::time::Duration;
 
 /// Connections of a worker's share of a translator.
 const MOST: usize = 4_096;
-/// How long a connection that both sides have closed is remembered, for retransmissions.
+/// How long a connection is kept after both sides have closed it, for retransmissions.
 const CLOSED_FOR: Duration = Duration::from_secs(10);
 /// Matches no port.
 const NO_PORT: u32 = 0x1_0000;
@@ -35,12 +35,12 @@ pub(crate) const fn may_be_of_control_connection(packet: &Packet) -> bool {
     )
 }
 
-/// A connection, and whose it is.
+/// A connection, and its subscriber.
 #[derive(Clone, Debug)]
 struct Owned {
     connection: Connection,
     subscriber: Sharer,
-    /// When both sides had closed it.
+    /// The time at which both sides had closed it.
     closed: Option<Instant>,
 }
 
@@ -52,12 +52,12 @@ pub(crate) struct Connections {
     all: BTreeMap<Ends, Owned>,
     shares: Shares,
     handshakes: Handshakes,
-    /// The last that was looked at for its end.
+    /// The last one that was checked for its end.
     cursor: Option<Ends>,
 }
 
 impl Connections {
-    /// No connections; `is_on`: there may be some.
+    /// An empty table; `is_on`: connections are read.
     pub(crate) const fn new(is_on: bool) -> Self {
         let port = if is_on { CONTROL_PORT as u32 } else { NO_PORT };
         let shares = Shares::new(MOST);
@@ -75,7 +75,7 @@ impl Connections {
         port as u32 == self.port
     }
 
-    /// A segment between these ends passes. What is changed in it; `None`: nothing.
+    /// Processes a segment between these ends. Returns its changes; `None`: none.
     pub(crate) fn pass(
         &mut self,
         (ends, direction): (Ends, Direction),
@@ -97,7 +97,7 @@ impl Connections {
         rewrite
     }
 
-    /// A SYN passes. That of a server begins a connection, if it answers the client's.
+    /// Processes a SYN. A server's SYN begins a connection, if it answers the client's.
     fn shake_hands(
         &mut self,
         (ends, direction): (Ends, Direction),
@@ -106,7 +106,7 @@ impl Connections {
         (now, counters): (Instant, &mut Counters),
     ) {
         match (direction, syn.flags & ACK != 0) {
-            // A client of FTP speaks after the server, and not in its SYN (RFC 7413).
+            // An FTP client sends nothing before the server does, and no data in its SYN (RFC 7413).
             (Direction::Out, false) if syn.is_sound && syn.payload.is_empty() => {
                 let is_new = self.all.get(&ends).is_none_or(|owned| owned.connection.is_other(syn));
                 if is_new {
@@ -139,7 +139,7 @@ impl Connections {
         }
     }
 
-    /// Forgets connections that have ended, looking at no more than `budget` of them. `is_open` says whether the NAT has a session.
+    /// Removes connections that have ended; checks at most `budget` of them. `is_open` returns whether the NAT has a session.
     pub(crate) fn expire(&mut self, now: Instant, budget: usize, is_open: impl Fn(Ends) -> bool) {
         self.handshakes.expire(now, budget);
         for _ in 0..budget.min(self.all.len()) {

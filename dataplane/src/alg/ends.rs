@@ -1,4 +1,4 @@
-//! What a control connection is known by.
+//! The key of a control connection.
 
 use sixway_wire::Endpoint4;
 

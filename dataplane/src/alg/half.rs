@@ -15,12 +15,12 @@ pub(super) struct Half {
     telnet: Telnet,
     /// The beginning of a line that has no end yet; `None`: the next octet begins a line.
     open_line: Option<ArrayVec<u8, HEAD>>,
-    /// What its receiver is refused, in front of the next line.
+    /// Refusals for its receiver, which are sent in front of the next line.
     owed: Refusals,
     pub(super) has_ended: bool,
 }
 
-/// Who reads.
+/// The readers.
 pub(super) struct Reader<'a, 'b> {
     pub(super) direction: Direction,
     pub(super) dialogue: &'a mut Dialogue,
@@ -42,12 +42,12 @@ impl Half {
 
     /// The receiver of this direction gets these refusals.
     pub(super) fn owe(&mut self, refusals: Refusals) {
-        // Whoever asks for more is not answered.
+        // Further attempts are not answered.
         let room = self.owed.remaining_capacity();
         self.owed.extend(refusals.into_iter().take(room));
     }
 
-    /// Reads the octets that pass for the first time. What their sender is refused.
+    /// Reads the octets that pass for the first time. Returns the refusals for their sender.
     pub(super) fn read(&mut self, segment: &TcpSegment<'_>, reader: &mut Reader<'_, '_>) -> Refusals {
         let mut refused = Refusals::new();
         let (start, octets) = match self.stream.advance(segment.sequence, segment.payload) {
@@ -83,7 +83,7 @@ impl Half {
         refused
     }
 
-    /// Something else passes for these octets. Whether there was room to store it.
+    /// Replaces these octets. Returns whether there was room to store the change.
     fn cut(&mut self, place: u32, octets: usize, instead: &[u8], counters: &mut Counters) -> bool {
         let has_room = self.stream.has_room();
         if has_room {
@@ -124,7 +124,7 @@ impl Half {
         let replaced = match answer {
             Answer::Keep | Answer::Refuse => {
                 reader.counters.ftp_mappings_refused += u64::from(answer == Answer::Refuse);
-                // Refusals go with its first octet.
+                // Refusals are sent in front of its first octet.
                 text.get(..1).filter(|_| !line.is_empty())
             }
             Answer::Change(_) => Some(text),
@@ -155,7 +155,7 @@ impl Reader<'_, '_> {
         Answer::Keep
     }
 
-    /// A line passed of which the beginning is known.
+    /// A line of which only the beginning is known has passed.
     fn note(&mut self, head: &[u8]) {
         match self.direction {
             Direction::Out => self.dialogue.unread_command(head),
@@ -163,7 +163,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Octets have not come, or will come too late to be read. What a client says in them may be no command.
+    /// Octets are missing, or will arrive too late to be read. A client's octets there may not be a command.
     fn lose(&mut self) {
         self.counters.ftp_lines_unread += u64::from(!self.dialogue.is_transparent());
         match self.direction {

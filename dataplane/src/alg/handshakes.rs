@@ -1,8 +1,7 @@
-//! SYNs of clients that no server has answered yet. A control connection begins with the answer (RFC 9293 §3.5), so that whoever sends nothing but SYNs
-//! takes no room from those who have a server.
+//! SYNs of clients that no server has answered yet. A control connection begins with the answer (RFC 9293 §3.5), so that a flood of SYNs does
+//! not use entries of connections.
 //!
-//! A new SYN always finds room: of a subscriber that has as many as it may have, the oldest one is forgotten, and if there is no room at all, the
-//! oldest of all.
+//! A new SYN always has room: it replaces the oldest one of a subscriber at its limit, or, if the table is full, the oldest of all.
 
 use super::ends::Ends;
 use super::shares::{Sharer, Shares};
@@ -12,7 +11,7 @@ use std::time::Duration;
 
 /// SYNs of a worker's share of a translator.
 const MOST: usize = 4_096;
-/// How long an answer is waited for. Each retransmission of the SYN renews it.
+/// Timeout of the answer. Each retransmission of the SYN renews it.
 const ANSWERED_IN: Duration = Duration::from_secs(60);
 
 /// A client's SYN.
@@ -28,7 +27,7 @@ struct Syn {
 #[derive(Clone, Debug)]
 pub(super) struct Handshakes {
     all: BTreeMap<Ends, Syn>,
-    /// In the order in which they came: of all, and of each subscriber.
+    /// In the order of their arrival: of all, and of each subscriber.
     order: BTreeMap<u64, Ends>,
     of_subscribers: BTreeSet<(Sharer, u64)>,
     shares: Shares,
@@ -82,7 +81,7 @@ impl Handshakes {
         self.shares.remove(subscriber);
     }
 
-    /// Forgets those that are not answered any more, `budget` of them at most.
+    /// Removes those whose timeout has expired, `budget` of them at most.
     pub(super) fn expire(&mut self, now: Instant, budget: usize) {
         for _ in 0..budget {
             let oldest = self.order.values().next().copied();
@@ -121,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_takes_the_floods_own_room_and_the_table_stays_bounded() {
+    fn a_flood_affects_only_its_own_subscriber_and_the_table_stays_bounded() {
         let mut handshakes = Handshakes::new();
         handshakes.add(ends(0), 5, [2, 2], NOW);
         (1..10_000).for_each(|port| handshakes.add(ends(port), 5, [1, 1], NOW));
@@ -137,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_answered_in_a_minute_is_forgotten_unless_it_is_sent_again() {
+    fn a_syn_without_an_answer_is_removed_after_a_minute_unless_it_is_retransmitted() {
         let mut handshakes = Handshakes::new();
         (1..=3).for_each(|port| handshakes.add(ends(port), 5, [1, 1], NOW));
         handshakes.add(ends(1), 5, [1, 1], NOW + Duration::from_secs(30));

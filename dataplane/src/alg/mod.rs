@@ -1,10 +1,10 @@
-//! Application-level gateways: what a translator changes behind the TCP header, for protocols that carry addresses and ports there.
+//! Application-level gateways: changes of a translator behind the TCP header, for protocols that carry addresses and ports there.
 //!
 //! ```text
 //!     a SYN ─────────▶ connections ─▶ handshakes: the client's waits for the server's
 //!     another segment of a control connection ─▶ connections ─▶ connection ─▶ half ─▶ stream: which octets are new, and what was changed before
-//!                                                                             ├─ octets ─▶ telnet: cuts out options
-//!                                                                             └─ each line ─▶ ftp: changes it or not; asks [`Openings`] for a mapping
+//!                                                                             ├─ octets ─▶ telnet: removes options
+//!                                                                             └─ each line ─▶ ftp: changes it or not; requests a mapping from [`Openings`]
 //! ```
 //!
 //! Nothing here knows of bindings or writes to a packet: a change is a [`crate::verdict::TcpRewrite`].

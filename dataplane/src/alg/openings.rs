@@ -1,4 +1,4 @@
-//! What a gateway for an application asks the NAT for.
+//! Requests of an application-level gateway to the NAT.
 
 use core::net::Ipv4Addr;
 use sixway_wire::Endpoint4;
@@ -8,12 +8,12 @@ use sixway_wire::Endpoint4;
 pub(crate) struct Opening {
     /// The port of the inside host that has the control connection.
     pub(crate) port: u16,
-    /// Who may connect.
+    /// The remote host that may connect.
     pub(crate) remote: Ipv4Addr,
 }
 
-/// Who makes mappings.
+/// Creates mappings.
 pub(crate) trait Openings {
-    /// Makes a mapping, or keeps the one that there is. Its outside endpoint; `None`: refused.
+    /// Creates a mapping, or keeps the existing one. Returns its outside endpoint; `None`: refused.
     fn open(&mut self, opening: Opening) -> Option<Endpoint4>;
 }

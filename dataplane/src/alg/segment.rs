@@ -58,7 +58,7 @@ impl<'a> TcpSegment<'a> {
     }
 }
 
-/// The edges in a header's options. Options that lie about their lengths end the search.
+/// The edges in a header's options. An option with an invalid length ends the search.
 fn edges(options: &[u8]) -> ArrayVec<(u8, u32), MOST_EDGES> {
     let (mut edges, mut at) = (ArrayVec::new(), 0);
     while let Some(kind) = options.get(at).copied().filter(|kind| *kind != 0) {

@@ -1,16 +1,16 @@
-//! How many each subscriber has of what all share, so that whoever takes as many as it can leaves some to each other.
+//! Shares of subscribers in a table, so that a subscriber that takes as many entries as it can leaves some to each other one.
 
 use std::collections::BTreeMap;
 
 /// A subscriber has at most this many.
 const MOST_OF_SUBSCRIBER: usize = 64;
-/// And at most this part of what is left, but one in any case (the dynamic thresholds of Choudhury and Hahne, 1998).
+/// And at most this part of the remaining entries, but one in any case (the dynamic thresholds of Choudhury and Hahne, 1998).
 const PART_OF_LEFT: usize = 8;
 
 /// A subscriber, as the NAT knows it.
 pub(crate) type Sharer = [u64; 2];
 
-/// How many each has.
+/// The number of entries of each subscriber.
 #[derive(Clone, Debug)]
 pub(crate) struct Shares {
     most: usize,
@@ -19,7 +19,7 @@ pub(crate) struct Shares {
 }
 
 impl Shares {
-    /// Nobody has any of `most`.
+    /// No subscriber has any of `most` entries.
     pub(crate) const fn new(most: usize) -> Self {
         Self { most, all: 0, of_subscribers: BTreeMap::new() }
     }
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_takes_all_it_can_leaves_some_to_each_other() {
+    fn a_subscriber_that_takes_all_it_can_leaves_some_to_each_other() {
         let mut shares = Shares::new(1_024);
         assert_eq!([takes(&mut shares, [0, 1]), takes(&mut shares, [0, 2])], [64, 64]);
         // Each has an eighth of what is left at most, and the last ones have one each.

@@ -1,11 +1,12 @@
-//! Telnet in a control connection (RFC 854, RFC 959 §5.3): whoever asks for an option is refused, and the other side does not learn of it (RFC 6384 §5).
+//! Telnet in a control connection (RFC 854, RFC 959 §5.3): attempts to negotiate an option are refused, and the other side does not receive them
+//! (RFC 6384 §5).
 //!
 //! ```text
-//!     the client says    IAC DO 1 | USER a\r\n           the server hears                 USER a\r\n
-//!     the client hears   IAC WONT 1 | 331 name?\r\n      the server says                  331 name?\r\n
+//!     the client sends      IAC DO 1 | USER a\r\n           the server receives              USER a\r\n
+//!     the client receives   IAC WONT 1 | 331 name?\r\n      the server sends                 331 name?\r\n
 //! ```
 //!
-//! RFC 1123 §4.1.2.12 allows no option, so no answer to an attempt is ever of interest, and all four verbs are cut out. Other commands of Telnet pass: a
+//! RFC 1123 §4.1.2.12 allows no option, so no answer to an attempt is needed, and all four verbs are removed. Other commands of Telnet pass: a
 //! client that interrupts a transfer sends IP and Synch (RFC 959 §4.1.3, ABOR).
 
 use arrayvec::ArrayVec;
@@ -18,7 +19,7 @@ const WONT: u8 = 252;
 const WILL: u8 = 251;
 /// The first octet that is a command behind IAC.
 const SE: u8 = 240;
-/// IAC passed before it was known what follows: what would follow becomes a command that does nothing.
+/// IAC passed before the next octet arrived: a verb that follows is replaced by a command without effect.
 const NOP: &[u8] = &[241];
 
 /// Refusals that wait to be sent. More attempts than these are not answered.
@@ -27,7 +28,7 @@ pub(super) const MOST_REFUSALS: usize = 4;
 /// Refusals, as they are sent.
 pub(super) type Refusals = ArrayVec<[u8; 3], MOST_REFUSALS>;
 
-/// What the octets before have left unfinished.
+/// The incomplete command at the end of the previous octets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Telnet {
     /// Nothing.
@@ -39,7 +40,7 @@ pub(super) enum Telnet {
     Option(u8),
 }
 
-/// What octets begin with.
+/// The first token of octets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token<'a> {
     /// Text, of one line at most.

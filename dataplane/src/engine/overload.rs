@@ -1,4 +1,4 @@
-//! A batch while the engine is overloaded: packets above their senders' shares are dropped before anything else is done with them.
+//! A batch while the engine is overloaded: packets above their senders' shares are dropped before they are parsed.
 
 use super::assembly::Engine;
 use crate::drop_reason::DropReason;
@@ -33,7 +33,7 @@ impl Engine {
         }
     }
 
-    /// Whether the packet's sender has room in its share. What is not an IP packet is dropped soon enough.
+    /// Whether the packet's sender has room in its share. Packets that are not IP are admitted here, and dropped by the parser.
     fn is_in_share(&mut self, frame: &Frame) -> bool {
         match (&mut self.shares, source(frame.bytes())) {
             (Some(shares), Some(source)) => shares.admits(source),

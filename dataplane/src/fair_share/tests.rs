@@ -138,7 +138,7 @@ fn however_much_arrives_four_fifths_of_the_capacity_are_left() {
 }
 
 #[test]
-fn a_queue_that_is_empty_now_and_then_is_left_alone() {
+fn a_queue_that_becomes_empty_regularly_causes_no_drops() {
     let mut with = Simulation::new(&[(customer(1), 118_000), (customer(2), 500)], shares());
     let fates = with.run(3_000);
     assert_eq!((fates[0].lost, fates[1].lost), (0, 0));
@@ -170,7 +170,7 @@ fn overload_ends_with_its_cause() {
 }
 
 #[test]
-fn a_pause_of_the_process_costs_nobody_packets() {
+fn a_pause_of_the_process_causes_no_drops() {
     // The engine had no CPU for 30 ms of each 60, twice as much as it needs: the queue becomes empty in between.
     let mut simulation = Simulation::new(&[(customer(1), 40_000), (customer(2), 500)], shares());
     let mut lost = 0;

@@ -1,4 +1,4 @@
-//! What a binding is, in four octets: a binding fills half a cache line with them.
+//! The kind, protocol and state of a binding, in four octets: with them a binding fills half a cache line.
 
 use super::binding_kind::BindingKind;
 use super::pool::{MOST_OPEN, PoolSlot};
@@ -75,12 +75,12 @@ impl BindingMarks {
         self.0[3] & EXPLICIT != 0
     }
 
-    /// Anybody may have learnt of its outside endpoint.
+    /// Any remote host may know its outside endpoint.
     pub(super) const fn set_published(&mut self) {
         self.0[3] |= WAS_PUBLISHED;
     }
 
-    /// Whether anybody may have.
+    /// Whether any remote host may know it.
     pub(super) const fn was_published(self) -> bool {
         self.0[3] & WAS_PUBLISHED != 0
     }

@@ -8,7 +8,7 @@ use super::quarantine::{FormerOwner, Key};
 use super::sides::{Inside, Outside};
 use sixway_wire::Endpoint4;
 
-/// Ports that are looked at for one whose companion is free.
+/// Ports that are tried to find one whose companion is free.
 const TRIES: usize = 16;
 
 /// A new endpoint with its companion.
@@ -60,7 +60,7 @@ impl<I: InsideKey> BindingTable<I> {
         found
     }
 
-    /// Whether an endpoint can be kept as a host's companion: it has it, or nobody has.
+    /// Whether an endpoint can be kept as a host's companion: the host has it, or no host has.
     fn has_companion(&mut self, host: I::Host, key: Key) -> bool {
         let Some((protocol, outside)) = companion(key) else { return true };
         match self.find_outside(protocol, outside) {
@@ -95,7 +95,7 @@ impl<I: InsideKey> BindingTable<I> {
         slot.is_some_and(|slot| self.get(slot).inside.0.host() == host)
     }
 
-    /// Keeps the companion of a binding's endpoint from now on, if it is the host's or nobody's.
+    /// Keeps the companion of a binding's endpoint from now on, if it is the host's, or of no host.
     pub(super) fn keep_companion(&mut self, binding: u32) {
         let (host, key) = (self.get(binding).inside.0.host(), self.key_of(binding));
         let Some(other) = companion(key).filter(|_| self.blocks.is_none()) else { return };
@@ -129,7 +129,7 @@ impl<I: InsideKey> BindingTable<I> {
         }
     }
 
-    /// An endpoint is free: if it is the companion of a binding, its host has it no longer, or has not got it, and it is kept.
+    /// An endpoint is free: if it is the companion of a binding, its host has released it or did not get it, and it is reserved again.
     pub(super) fn keep_if_companion(&mut self, key: Key) {
         if self.companions.has(key) && !self.companions.is_unused(key) {
             let slot = self.pool.take(key.0, key.1);

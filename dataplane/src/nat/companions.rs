@@ -1,8 +1,8 @@
 //! Ports that are kept for the host that has the port of the same number of the other protocol by request (RFC 6886 §3.3).
 //!
 //! ```text
-//!     TCP 192.0.2.1:8080 ▶ a host, by NAT-PMP          UDP 192.0.2.1:8080: taken in the pool, so that nobody gets it,
-//!                                                      given to the host when it asks for it, and kept again when it has gone
+//!     TCP 192.0.2.1:8080 ▶ a host, by NAT-PMP          UDP 192.0.2.1:8080: taken in the pool, so that no host gets it,
+//!                                                      assigned to the host by its request, and reserved again when the host has released it
 //! ```
 //!
 //! Both ports are of one block, and so this worker's. Where subscribers have blocks of their own, the other port is theirs in any case.
@@ -31,7 +31,7 @@ impl Companions {
         self.0.contains_key(&key)
     }
 
-    /// Whether it is kept, and nobody has it.
+    /// Whether it is kept, and no host has it.
     pub(super) fn is_unused(&self, key: Key) -> bool {
         matches!(self.0.get(&key), Some(Some(_)))
     }

@@ -97,8 +97,8 @@ impl<I: InsideKey> StateTables<I> {
         Ok(slot)
     }
 
-    /// Keeps a binding until it is released. A static one is kept in any case, and admits everybody. `is_published`: others than those whom the filters
-    /// admit may learn of its outside endpoint.
+    /// Keeps a binding until it is released. A static one is kept in any case, and admits all remote hosts. `is_published`: remote hosts that the
+    /// filters do not admit may know its outside endpoint.
     pub(super) fn keep_explicit(&mut self, slot: u32, filters: &[RemoteFilter], is_published: bool) {
         let binding = self.bindings.get_mut(slot);
         if binding.kind() == BindingKind::Static {
@@ -125,7 +125,7 @@ impl<I: InsideKey> StateTables<I> {
         }
     }
 
-    /// Seconds for which sessions from inside keep a binding if no packet comes, as far as some of them tell.
+    /// Seconds for which sessions from inside keep a binding without further packets, at least; only some of them are examined.
     pub(super) fn used_for(&self, slot: u32, clock: Clock) -> u32 {
         let (mut next, mut longest) = (self.bindings.get(slot).first, 0);
         for _ in 0..EXAMINED {
@@ -142,7 +142,7 @@ impl<I: InsideKey> StateTables<I> {
         longest
     }
 
-    /// Whether a binding admits a remote endpoint whatever is filtered else; `Some(false)`: its own filters do not.
+    /// Whether a binding admits a remote endpoint whatever the translator filters; `Some(false)`: its own filters do not.
     #[inline]
     pub(super) fn admits_explicitly(&self, slot: u32, remote: Endpoint4) -> Option<bool> {
         let binding = self.bindings.get(slot);

@@ -46,7 +46,7 @@ pub struct ExplicitBinding<I = Endpoint6> {
     pub inside: Inside<I>,
     /// Its outside endpoint, as far as that is wanted.
     pub wanted: WantedOutside,
-    /// Who may open sessions; empty: everybody.
+    /// Remote hosts that may open sessions; empty: all.
     pub filters: Vec<RemoteFilter>,
 }
 

@@ -1,4 +1,4 @@
-//! What a stateful translator keeps for its gateway for applications: control connections, and mappings for their data connections.
+//! The state of a translator's application-level gateway: control connections, and mappings for their data connections.
 
 use crate::alg::{Connections, Ends, Opening, Openings, Sharer, Shares};
 use crate::counters::Counters;
@@ -11,22 +11,22 @@ use sixway_wire::{Endpoint4, Endpoint6, Prefix4};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// How long a data connection is waited for; RFC 6384 §12 wants 30 s at least.
+/// Timeout of an expected data connection; RFC 6384 §12 requires at least 30 s.
 const EXPECTED_FOR: Duration = Duration::from_secs(60);
-/// Data connections that are waited for: two for each control connection, which may end before.
+/// Maximum expected data connections: two for each control connection, which may end before.
 const MOST_EXPECTED: usize = 8_192;
 /// Mappings of a subscriber: a client that fetches small files needs one for each, and each takes it some round trips.
 const MAPPINGS: Rate = Rate { rate: 32, burst: 128 };
 /// Buckets of this rate. Subscribers with the same keyed hash share one.
 const BUCKETS: usize = 4_096;
 
-/// The control connections, and the data connections that are waited for.
+/// The control connections, and the expected data connections.
 pub(crate) struct Assistance<I> {
     pub(crate) connections: Connections,
     pub(super) expected: Expected<I>,
 }
 
-/// A mapping that is kept for a while.
+/// A mapping with a timeout.
 #[derive(Clone, Copy, Debug)]
 struct Mapping {
     until: Instant,
@@ -34,7 +34,7 @@ struct Mapping {
     subscriber: Sharer,
 }
 
-/// Mappings that are kept for a while. A control connection has one at a time, as it has one data connection (RFC 959 §3.2), and a subscriber no more
+/// Mappings with a timeout. A control connection has one at a time, as it has one data connection (RFC 959 §3.2), and a subscriber no more
 /// than its share.
 pub(super) struct Expected<I> {
     mappings: BTreeMap<Inside<I>, Mapping>,
@@ -70,7 +70,7 @@ pub(super) struct Mapper<'a, I: InsideKey> {
 }
 
 impl<I: InsideKey> Openings for Mapper<'_, I> {
-    /// The binding is kept for a while, in which the server may open sessions through it; then its sessions keep it.
+    /// The binding is kept until its timeout, so that the server can open sessions through it; then its sessions keep it.
     fn open(&mut self, Opening { port, remote }: Opening) -> Option<Endpoint4> {
         let host = self.inside.0.mapped()?.0.address;
         let inside = Inside(I::of_mapped(Inside(Endpoint6::new(host, port)))?);
@@ -78,7 +78,7 @@ impl<I: InsideKey> Openings for Mapper<'_, I> {
         let is_kept = |bound: &BoundEndpoint| bound.is_static || bound.is_explicit;
         let is_own = self.expected.mappings.contains_key(&inside);
         if let Some(bound) = known.filter(|bound| is_kept(bound) && !is_own) {
-            // The administrator's, or the host's own by request.
+            // Of the administrator, or of the host by PCP.
             return Some(bound.outside.0);
         }
         if !self.expected.rates.admit(self.subscriber, self.now) {

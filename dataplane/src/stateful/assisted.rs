@@ -15,7 +15,7 @@ use core::net::IpAddr;
 use sixway_wire::Endpoint4;
 
 impl<I: InsideKey, P: AddressPolicy<I>> Translator<I, P> {
-    /// A packet of a control connection was decided on: it may have to be rewritten before its headers are edited. Hairpins are not looked at.
+    /// A packet of a control connection was decided on: it may have to be rewritten before its headers are edited. Hairpins are not examined.
     pub(crate) fn assist(
         &mut self,
         (frame, packet): (&Frame, &Packet),
@@ -43,7 +43,7 @@ impl<I: InsideKey, P: AddressPolicy<I>> Translator<I, P> {
         Decision { next: Next::Rewritten, ..decision }
     }
 
-    /// Forgets connections that have ended, and mappings that were not used.
+    /// Removes connections that have ended, and mappings that were not used.
     pub(crate) fn expire_assistance(&mut self, now: Instant, budget: usize, counters: &mut Counters) {
         let Self { nat, assistance: Assistance { connections, expected }, .. } = self;
         for _ in 0..budget {

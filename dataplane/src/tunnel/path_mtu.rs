@@ -117,7 +117,7 @@ impl<A: Destination> PathMtus<A> {
         Some(known.mtu)
     }
 
-    /// A router says that a packet of `length` octets to `remote` did not fit a link of `told` octets. An old router tells 0: then
+    /// A router says that a packet of `length` octets to `remote` did not fit a link of `told` octets. An old router reports 0: then
     /// the next plateau below `length` is taken (RFC 1191 §5). `first_hop` is the assumed MTU of an unknown path.
     pub fn learn(&mut self, remote: A, told: u16, length: u16, first_hop: u16, now: Instant) -> Learnt {
         let thought = self.lookup(remote, now);

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 pub const PATH: &str = "/dns-query";
 /// RFC 8484 §6.
 pub const MESSAGE: &str = "application/dns-message";
-/// No DNS message is longer. What is longer than [`LONGEST_QUERY`] is read to its end all the same, since not every client hears a response while it
+/// No DNS message is longer. What is longer than [`LONGEST_QUERY`] is read to its end all the same, since not every client reads a response while it
 /// still sends.
 const LONGEST_BODY: usize = 65_535;
 /// A request's body is sent within this time.

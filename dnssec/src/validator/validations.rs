@@ -6,8 +6,8 @@ use super::cuts::Cuts;
 use super::lookups::Lookups;
 use super::walk::WalkContext;
 use crate::anchor::Anchor;
+use crate::current_time::CurrentTime;
 use crate::lookup::Lookup;
-use crate::moment::Moment;
 use crate::reply::Reply;
 use crate::validate::Validate;
 use crate::validation::Validation;
@@ -36,7 +36,7 @@ impl Validator {
 
     fn go_on(
         &mut self,
-        now: Moment,
+        now: CurrentTime,
         validation: Validation,
         mut message: AnswerValidation,
         found: Option<(&Lookup, Option<&Reply>)>,
@@ -53,7 +53,7 @@ impl Validator {
 }
 
 impl Validate for Validator {
-    fn begin(&mut self, now: Moment, name: &[u8], qtype: u16, reply: Reply) -> Validation {
+    fn begin(&mut self, now: CurrentTime, name: &[u8], qtype: u16, reply: Reply) -> Validation {
         let validation = Validation(self.next);
         self.next += 1;
         match AnswerValidation::new(reply, name, qtype) {
@@ -67,7 +67,7 @@ impl Validate for Validator {
         self.lookups.poll()
     }
 
-    fn handle_lookup(&mut self, now: Moment, lookup: &Lookup, reply: Option<&Reply>) {
+    fn handle_lookup(&mut self, now: CurrentTime, lookup: &Lookup, reply: Option<&Reply>) {
         for validation in self.lookups.end(lookup) {
             if let Some((message, _)) = self.messages.remove(&validation) {
                 self.go_on(now, validation, message, Some((lookup, reply)));

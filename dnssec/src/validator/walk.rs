@@ -6,8 +6,8 @@ use super::delegation::{self, Cut, DNSKEY, DS, Found, Judge};
 use super::fault::Fault;
 use super::limits::Work;
 use super::zone::Zone;
+use crate::current_time::CurrentTime;
 use crate::lookup::Lookup;
-use crate::moment::Moment;
 use crate::name;
 use crate::reply::Reply;
 use crate::wire::Wire;
@@ -38,7 +38,7 @@ pub(super) type Trail = Vec<(Wire, KnownCut)>;
 
 /// What a walk is made with.
 pub(super) struct WalkContext<'a> {
-    pub(super) now: Moment,
+    pub(super) now: CurrentTime,
     pub(super) anchors: &'a Anchors,
     pub(super) cuts: &'a mut Cuts,
     /// The outcome of the lookup that was wanted.

@@ -234,7 +234,7 @@ fn check(config: &Config) {
     }
     for it in config.exposed() {
         let line = match it.restrict {
-            Some(how) => format!("warning: {} is open to anybody: {}; {how}", it.name, it.what),
+            Some(how) => format!("warning: {} is open to any host: {}; {how}", it.name, it.what),
             None => format!("note: {}: {}", it.name, it.what),
         };
         let _ = writeln!(io::stderr(), "{line}");

@@ -56,7 +56,7 @@ fn end(directory: &Path, name: &str) -> Result<(), Failure> {
     let Some(running) = host::running(directory, name) else { return Ok(()) };
     let process = running.process.and_then(|process| i32::try_from(process).ok()).map(Pid::from_raw);
     let Some(process) = process else {
-        return Err(Failure::Failed(format!("{name} is running, and its process is not known; try again")));
+        return Err(Failure::Failed(format!("{name} is running, and its process is unknown; try again")));
     };
     kill(process, Signal::SIGTERM)
         .map_err(|error| Failure::Failed(format!("{name} (process {process}) cannot be ended: {error}")))?;
@@ -71,7 +71,7 @@ fn end(directory: &Path, name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether the process has not ended; one that its parent did not ask about yet has (proc(5): the state behind the name).
+/// Whether the process has not ended. A zombie has ended (proc(5): the state behind the name).
 fn runs(process: Pid) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat"));
     let state = stat.ok().and_then(|stat| stat.rsplit_once(") ")?.1.chars().next());

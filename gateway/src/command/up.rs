@@ -24,14 +24,14 @@ pub(super) struct UpArguments {
     /// The interface to the provider [default: that of the default route].
     #[arg(long, value_name = "INTERFACE")]
     wan: Option<String>,
-    /// Do not create a table of the packet filter: this host has its own rules.
+    /// Do not create a table of the packet filter, if this host has its own rules.
     #[arg(long)]
     no_firewall: bool,
     /// Forward established sessions in the kernel.
     #[arg(long)]
     fast_path: bool,
-    /// NAT64 for IPv6-only hosts: if it can be (auto), in any case and with the DNS64 announced to all hosts (dns64, or without a
-    /// value), in any case and with the prefix announced alone (pref64), or none (no).
+    /// NAT64 for IPv6-only hosts: if it is possible (auto), required and with the DNS64 announced to all hosts (dns64, or without a
+    /// value), required and with only the prefix announced (pref64), or none (no).
     #[arg(
         long,
         value_enum,
@@ -42,33 +42,33 @@ pub(super) struct UpArguments {
         default_missing_value = "dns64"
     )]
     nat64: Nat64Option,
-    /// Hosts of the LAN cannot ask for mappings by PCP and NAT-PMP.
+    /// Disable PCP and NAT-PMP for hosts of the LAN.
     #[arg(long)]
     no_pcp: bool,
     /// DHCPv4 for the LAN, by dnsmasq or Kea.
     #[arg(long)]
     dhcp: bool,
-    /// With --dhcp: announce the DNS64 (not with --nat64=pref64), and ask hosts that can do without IPv4 to do so (RFC 8925).
+    /// With --dhcp: announce the DNS64 (not with --nat64=pref64), and request hosts that can do without IPv4 to do so (RFC 8925).
     #[arg(long, requires = "dhcp")]
     ipv6_mostly: bool,
-    /// IPv6 by the provider's 6rd: 6rdPrefix, IPv4MaskLen and border relays, for example 2001:db8::/32,8,10.0.0.1; or `dhcp`, as the
-    /// provider's DHCP server offers it, where there is no native IPv6; or `no`.
+    /// IPv6 by the provider's 6rd: 6rdPrefix, IPv4MaskLen and border relays, for example 2001:db8::/32,8,10.0.0.1; or `dhcp`, the
+    /// offer of the provider's DHCP server, if there is no native IPv6; or `no`.
     #[arg(long = "6rd", value_name = "PREFIX,LENGTH,RELAY", default_value = "dhcp")]
     six_rd: SixRdOption,
-    /// IPv6 by 6to4, with this relay, where there is no 6rd.
+    /// IPv6 by 6to4, with this relay, if there is no 6rd.
     #[arg(long = "6to4", value_name = "RELAY")]
     six_to_four: Option<Ipv4Addr>,
-    /// The gateway's name; several sites on one host have different ones.
+    /// The gateway's name; several sites on one host need different names.
     #[arg(long, default_value = NAME)]
     name: String,
-    /// Take over from the process that runs the site of this name, as an upgrade does: sessions continue.
+    /// Take over from the running process of this site, as for an upgrade: sessions continue.
     #[arg(long)]
     takeover: bool,
-    /// Print the configuration, which `sixway run` takes, with the packet filter's table and dnsmasq's configuration as comments, and
+    /// Print the configuration for `sixway run`, with the packet filter's table and dnsmasq's configuration as comments, and
     /// change nothing.
     #[arg(long, conflicts_with = "dry_run")]
     print_config: bool,
-    /// Say what would be done, and change nothing.
+    /// Print what would be done, and change nothing.
     #[arg(long)]
     dry_run: bool,
 }
@@ -136,7 +136,7 @@ fn plan(arguments: &UpArguments, standing: &Standing) -> Result<Site, Failure> {
     planned.map_err(|faults| Failure::Wrong(faults.join("\n")))
 }
 
-/// Before anything is changed.
+/// Checks the conditions before anything is changed.
 fn demand(arguments: &UpArguments) -> Result<(), Failure> {
     if !host::has_capability(host::CAP_NET_ADMIN) {
         return Err(Failure::Failed("sixway up needs CAP_NET_ADMIN; run it as root".into()));
@@ -149,7 +149,7 @@ fn demand(arguments: &UpArguments) -> Result<(), Failure> {
     Err(Failure::Failed(format!("{what}; {ways}")))
 }
 
-/// From here on a signal waits for the gateway, which ends in order; then the rest is removed. `replaced`: what a running site has.
+/// From here on a signal ends the gateway in order; then the rest is removed. `replaced`: the files of a running site.
 fn live(arguments: &UpArguments, standing: &Standing, replaced: Option<&SiteFiles>) -> Result<(), Failure> {
     let waiting: SigSet = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().collect();
     waiting.thread_block().map_err(|error| Failure::Failed(format!("signals: {error}")))?;

@@ -250,7 +250,7 @@ impl Task {
         Ok(())
     }
 
-    /// Hears what waits. Whether that was all.
+    /// Reads the pending messages. Returns whether those were all.
     fn receive(&mut self, router: &mut RouterAdvert, socket: &NeighbourDiscovery) -> io::Result<bool> {
         let mut buffer = [0; ROOM];
         for _ in 0..AT_ONCE {

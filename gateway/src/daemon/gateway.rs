@@ -77,9 +77,9 @@ pub struct Gateway {
     pcp: Option<Arc<PcpView>>,
     pub(super) started: Instant,
     pub(super) fast_path: Option<Arc<FastPathHandle>>,
-    /// Told when this process is to make way.
+    /// Notified when this process must hand over.
     pub(super) leaving: tokio::sync::Notify,
-    /// Told when the configuration is to be read again.
+    /// Notified when the configuration must be read again.
     pub(super) outdated: tokio::sync::Notify,
     /// What the admin API asks of a reload.
     pub(super) reloads: ReloadRequests,

@@ -1,4 +1,4 @@
-//! The PCP server of a gateway: a thread with its sockets, which asks the workers for bindings.
+//! The PCP server of a gateway: a thread with its sockets, which requests bindings from the workers.
 
 use super::error::RunError;
 use super::pcp_faults::{Fault, Faults};
@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-/// How often interfaces are looked at, and what has changed is written to the file.
+/// Interval between checks of the interfaces, and between writes of the file after changes.
 const LOOK: Duration = Duration::from_secs(1);
 /// Batches of one socket that are handled before the next one's.
 const BATCHES: usize = 4;
@@ -42,8 +42,8 @@ pub(super) struct ReadyServer {
 }
 
 impl ReadyServer {
-    /// Makes the mappings again that the last server left. No worker has a packet yet, so nobody takes their ports. While the pools have no address,
-    /// they stay in the file: with the address, the gateway is reloaded.
+    /// Restores the mappings of the last server. The workers do not run yet, so their ports are free. While the pools have no address, the mappings
+    /// stay in the file: the gateway is reloaded when there is an address.
     pub(super) fn restore(
         (config, section): (&Config, &Section),
         engines: &mut [Engine],
@@ -132,7 +132,7 @@ impl PcpServer {
         Ok(Self { view, end, wake, thread: Some(thread) })
     }
 
-    /// What the admin API sees.
+    /// The state for the admin API.
     pub(super) fn view(&self) -> Arc<PcpView> {
         Arc::clone(&self.view)
     }
@@ -199,7 +199,7 @@ fn settings(config: &Config, section: &Section) -> Settings {
     }
 }
 
-/// The addresses of the pools of which hosts can have mappings.
+/// The addresses of the pools that mappings can use.
 fn external(config: &Config) -> Vec<Prefix4> {
     let names = config.nat44.iter().map(|nat44| &nat44.pool).chain(config.nat64.iter().map(|it| &it.pool));
     let pools = names.filter_map(|name| config.pool(name));
@@ -209,7 +209,7 @@ fn external(config: &Config) -> Vec<Prefix4> {
     all
 }
 
-/// Mappings keep their ports without a packet: half of the smallest pool is left for what inside hosts do without asking.
+/// Mappings keep their ports without traffic: half of the smallest pool is reserved for other bindings.
 fn max_mappings(config: &Config, section: &Section) -> u32 {
     let nat44 = config.nat44.iter().map(|nat44| &nat44.pool);
     let names = nat44.chain(config.nat64.iter().map(|nat64| &nat64.pool));
@@ -223,7 +223,7 @@ fn ports_of(pool: &Pool) -> u32 {
     u32::try_from(addresses.max(1).saturating_mul(pool.ports.count().into())).unwrap_or(u32::MAX)
 }
 
-/// What the thread has.
+/// The state of the thread.
 struct Task {
     server: Server,
     nat: WorkersNat<'static>,
@@ -237,7 +237,7 @@ struct Task {
     clock: Clock,
     most: u32,
     seed: u64,
-    /// How often it began again.
+    /// How often it restarted.
     faults: u64,
     view: Arc<PcpView>,
     end: Arc<AtomicBool>,
@@ -245,7 +245,7 @@ struct Task {
 }
 
 impl Task {
-    /// Runs until the end, also after a panic: the workers translate whatever happens here.
+    /// Runs until the end, also after a panic, which does not affect the workers.
     fn keep_running(&mut self, mut faults: Faults, mut run: impl FnMut(&mut Self) -> io::Result<()>) {
         let mut is_damaged = false;
         while !self.end.load(Ordering::Acquire) {
@@ -259,14 +259,14 @@ impl Task {
             let Err((Fault { why, panicked }, pause)) = outcome else { return };
             is_damaged |= panicked;
             self.faults = faults.count();
-            let why = format!("the server begins again in {} s: {why}", pause.as_secs());
+            let why = format!("the server restarts in {} s: {why}", pause.as_secs());
             tracing::error!("pcp: {why}");
             self.view.note_fault(self.faults, why);
             self.pause(pause);
         }
     }
 
-    /// What the server knew is made again, and the bindings that it forgot while it panicked are given up.
+    /// Restores the server's mappings, and releases bindings that it lost track of when it panicked.
     fn begin_again(&mut self) {
         let now = self.clock.now();
         self.kept = None;
@@ -345,7 +345,7 @@ impl Task {
         }
     }
 
-    /// Handles what waits at a socket.
+    /// Handles the datagrams of a socket.
     fn serve(&mut self, at: usize, arrivals: &mut Arrivals) {
         for _batch in 0..BATCHES {
             let Some(listener) = self.listeners.get_mut(at) else { return };
@@ -354,7 +354,7 @@ impl Task {
                 Ok(0) => break,
                 Ok(_) => {}
                 Err(error) => {
-                    tracing::warn!("pcp: {}: {error}; the socket is opened again", listener.interface);
+                    tracing::warn!("pcp: {}: {error}; the socket is reopened", listener.interface);
                     listener.close();
                     return;
                 }
@@ -380,13 +380,13 @@ impl Task {
         }
     }
 
-    /// Looks at the interfaces and leases, writes the file, and shows what was counted.
+    /// Checks the interfaces and leases, writes the file, and publishes the counters.
     fn look(&mut self, now: Instant) {
         for listener in &mut self.listeners {
             let before = listener.trouble.clone();
             let _ = listener.look();
             if let (Some(what), true) = (&listener.trouble, listener.trouble != before) {
-                tracing::warn!("pcp: {}: {what}; it is tried again each second", listener.interface);
+                tracing::warn!("pcp: {}: {what}; it is retried each second", listener.interface);
             }
         }
         self.follow_leases();
@@ -508,7 +508,7 @@ mod tests {
         std::fs::remove_dir_all(directory).unwrap();
     }
 
-    /// A panic ends neither the gateway nor a mapping, and leaves no binding that nobody knows of.
+    /// A panic ends neither the gateway nor a mapping, and leaves no binding that is unknown to the server.
     #[test]
     fn after_a_panic_the_server_begins_again_with_its_mappings() {
         let directory = std::env::temp_dir().join(format!("sixway-pcp-panic-{}", std::process::id()));
@@ -580,7 +580,7 @@ mod tests {
         settings(&config, config.pcp.as_ref().unwrap()).max_mappings
     }
 
-    /// Whoever maps all that it can leaves ports for what the others do.
+    /// A host with the maximum of mappings leaves ports for other hosts.
     #[test]
     fn half_of_the_pools_ports_are_left_by_mappings() {
         let one = "addresses = [\"192.0.2.1/32\"]\nports = \"20000-29999\"";

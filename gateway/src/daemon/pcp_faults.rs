@@ -1,7 +1,7 @@
-//! Faults of the PCP server: it begins again after a panic, while the workers translate and the mappings stay at the NAT.
+//! Faults of the PCP server: it restarts after a panic, while the workers translate and the NAT keeps the mappings.
 //!
 //! ```text
-//!     run ──panic──▶ pause (1 s, doubled up to 64 s) ──▶ begin again ──▶ run
+//!     run ──panic──▶ pause (1 s, doubled up to 64 s) ──▶ restart ──────▶ run
 //!      │  ──error──▶ pause                            ───────────────▶ run
 //!      └──the end──▶
 //! ```
@@ -10,19 +10,19 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-/// The pause after the first fault: each is twice the one before, …
+/// The pause after the first fault: each is twice the previous one, …
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// … up to this.
 const LONGEST_PAUSE: Duration = Duration::from_secs(64);
 /// After this time without a fault, the next one is a first one.
 const CALM: Duration = Duration::from_secs(600);
 
-/// What became of the last run.
+/// The end of the last run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     /// Why it failed.
     pub(super) why: String,
-    /// Whether it panicked, so that what it knows may be damaged.
+    /// Whether it panicked, so that its state may be damaged.
     pub(super) panicked: bool,
 }
 
@@ -56,7 +56,7 @@ impl Faults {
         Err((fault, self.note(began.elapsed())))
     }
 
-    /// Takes note of a fault after a run of this length; the pause.
+    /// Records a fault after a run of this duration. Returns the pause.
     fn note(&mut self, ran: Duration) -> Duration {
         self.count += 1;
         let before = self.pause.filter(|_| ran < CALM);

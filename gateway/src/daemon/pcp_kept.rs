@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Where it survives a restart of this host.
+/// The directory of the file, which survives a restart of this host.
 const DIRECTORY: &str = "/var/lib/sixway";
 /// Octets that are read at most: far more than the mappings of the largest table.
 const LONGEST: u64 = 512 * 1024 * 1024;
@@ -31,12 +31,12 @@ impl KeptFile {
         Self { path: directory.join(format!("{gateway}.pcp")), failed: false }
     }
 
-    /// Where the DHCP leases of inside hosts are kept next to it.
+    /// The file with the DHCP leases of inside hosts, in the same directory.
     pub(super) fn leases(&self) -> PathBuf {
         self.path.with_extension("pcp-leases")
     }
 
-    /// What the last server left: its Epoch Time as it is now, and mappings. `None`: nothing.
+    /// The state of the last server: its current Epoch Time, and mappings. `None`: none.
     pub(super) fn read(&self) -> Option<Kept> {
         let length = fs::metadata(&self.path).ok().filter(fs::Metadata::is_file)?.len();
         if length > LONGEST {
@@ -62,7 +62,7 @@ impl KeptFile {
         let fresh = self.path.with_extension("pcp.new");
         // An earlier process may have left it, with other permissions.
         let _ = fs::remove_file(&fresh);
-        // Who reads a nonce may change its mapping.
+        // A process that can read a nonce can change its mapping.
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
         file.write_all(text.as_bytes())?;
         fs::rename(&fresh, &self.path)

@@ -1,13 +1,13 @@
-//! DHCP leases of inside hosts, in the file of dnsmasq: whoever loses an address loses its mappings (RFC 6887 §15). The next host that
-//! has the address must not get what strangers send to the last one.
+//! DHCP leases of inside hosts, in the file of dnsmasq: a host that loses its address loses its mappings (RFC 6887 §15). The next host with
+//! the address must not receive packets for the previous one.
 //!
 //! ```text
 //!     1764200000 52:54:00:12:34:56 192.168.1.77 printer 01:52:54:00:12:34:56        end, hardware address, address, name, client identifier
 //! ```
 //!
-//! An address is lost when another hardware address has it, or when the time of its lease is over. A lease that is no longer in the file is
-//! not over: every host of the LAN can send a DHCPRELEASE in a neighbour's name, or ask for a shorter lease in it (RFC 2131 §7). So the
-//! latest end that was ever told to a hardware address counts. What is known is kept, for leases that end or move while the gateway does not run.
+//! An address is lost when another hardware address has it, or when its lease has expired. A lease that is no longer in the file has not
+//! ended: every host of the LAN can forge a DHCPRELEASE of a neighbour, or a request for a shorter lease (RFC 2131 §7). So the latest end
+//! that dnsmasq ever wrote for a hardware address applies. Known leases are stored, for those that end or move while the gateway does not run.
 
 use crate::regular_file;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,12 +17,12 @@ use std::net::Ipv4Addr;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Octets of the file that are read at most.
+/// Maximum octets of the file that are read.
 const LONGEST: u64 = 16 << 20;
-/// Leases that are followed at most: those in the file before others, and those of the lowest addresses. The mappings of the rest end
-/// when nobody renews them.
+/// Maximum followed leases: those in the file before others, and those of the lowest addresses. The other hosts' mappings end when they
+/// are not renewed.
 const MOST: usize = 65_536;
-/// Hosts that a look returns, at most: what each of them has is looked for in the translators' tables, and requests wait meanwhile.
+/// Maximum hosts that a call returns: the translators' tables are searched for each of them, and requests wait meanwhile.
 const MOST_TOLD: usize = 64;
 
 /// A lease.
@@ -39,25 +39,25 @@ pub(super) struct InsideLeases {
     path: PathBuf,
     kept: PathBuf,
     known: BTreeMap<Ipv4Addr, Row>,
-    /// Whose lease is over, and that was not told yet.
+    /// Hosts whose lease has ended, and that were not returned yet.
     lost: BTreeSet<Ipv4Addr>,
 }
 
 impl InsideLeases {
-    /// Those in this file of dnsmasq, and what was known at the last look, which is kept in another file.
+    /// Those in this file of dnsmasq, and those that were known before, which are stored in another file.
     pub(super) fn new(path: PathBuf, kept: PathBuf) -> Self {
         let known = read(&kept).unwrap_or_default();
         Self { path, kept, known, lost: BTreeSet::new() }
     }
 
-    /// Looks at the file, at this time in seconds since 1970. Whose lease is over, or has become another host's: some of them, the rest at the
-    /// next looks.
+    /// Reads the file, at this time in seconds since 1970. Returns hosts whose lease has ended or moved to another host: at most
+    /// [`MOST_TOLD`], the others with the next calls.
     pub(super) fn look(&mut self, now: u64) -> Vec<Ipv4Addr> {
         let before = self.known.clone();
         let lost = self.compare(read(&self.path).unwrap_or_default(), now);
         self.lost.extend(lost);
         if self.known != before {
-            // Without it, leases that move until the next start are not noticed.
+            // Without it, leases that move before the next start are not detected.
             if let Err(error) = write(&self.kept, &self.known) {
                 tracing::debug!("pcp: {}: {error}", self.kept.display());
             }
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(leases.compare(rows(OTHER), NOW + 3), NOBODY);
     }
 
-    /// Any host of the LAN can send a DHCPRELEASE in this one's name.
+    /// Any host of the LAN can forge a DHCPRELEASE of this one.
     #[test]
     fn a_lease_that_is_released_ends_with_its_time_or_when_another_host_has_the_address() {
         let mut leases = none();
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(leases.compare(rows(""), NOW + 3_601), NOBODY);
     }
 
-    /// The same host can be asked for in its name, for two minutes.
+    /// A request of the same host for a lease of two minutes can be forged as well.
     #[test]
     fn a_lease_that_becomes_shorter_ends_when_it_would_have_ended() {
         let mut leases = none();
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(leases.compare(rows(&text), NOW + 1), NOBODY);
         assert_eq!(leases.compare(rows(&line(MOST as u32 + 20)), NOW + 2), NOBODY);
         assert!(leases.known.len() <= MOST, "{}", leases.known.len());
-        // All of them are over, and told in parts.
+        // All of them have ended, and are returned in parts.
         leases.lost = leases.compare(rows(""), u64::MAX).into_iter().collect();
         let (all, told) = (leases.lost.len(), leases.look(u64::MAX).len());
         assert_eq!((told, leases.lost.len()), (MOST_TOLD, all - MOST_TOLD));

@@ -18,9 +18,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// How often a busy worker is asked to release a binding, …
+/// Attempts to release a binding of a busy worker, …
 const RELEASES: usize = 5;
-/// … and the pause before the next time.
+/// … and the pause between them.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The workers.
@@ -54,7 +54,7 @@ impl Workers<'_> {
 }
 
 impl Workers<'_> {
-    /// Moves the block of a port to this worker, if the other one can spare it. Before the workers run it is a port that was given before.
+    /// Moves the block of a port to this worker, if the other one has enough spare blocks. Before the workers run, the port is one of a restored mapping.
     fn move_block(&mut self, translator: u16, port: u16, [to, from]: [WorkerId; 2]) {
         match self {
             Self::Running(posts) => {
@@ -104,7 +104,7 @@ impl<'e> WorkersNat<'e> {
         Self { workers, nat44, nat64, kept: BTreeSet::new() }
     }
 
-    /// Gives up the bindings of which the server knows nothing.
+    /// Releases the bindings that are unknown to the server.
     pub(super) fn close_others(&mut self, is_known: impl Fn(Transport, Internal) -> bool) {
         let others: Vec<_> = self.kept.iter().copied().filter(|it| !is_known(it.0, it.1)).collect();
         for (transport, internal) in others {
@@ -133,7 +133,7 @@ impl<'e> WorkersNat<'e> {
         }
     }
 
-    /// Lets the host's worker have the port that is wanted, if the block of it is another worker's.
+    /// Moves the block of the requested port to the host's worker, if another worker has it.
     fn bring(&mut self, wanted: &Wanted<'_>) {
         let Internal { address: host, .. } = wanted.internal;
         let Some(translator) = self.translator(host).filter(|_| self.workers.count() > 1) else { return };
@@ -152,7 +152,7 @@ impl<'e> WorkersNat<'e> {
         }
     }
 
-    /// The answer of the host's worker: the others say that it is not theirs.
+    /// The answer of the host's worker: the others do not have the host.
     fn ask_owner(&mut self, host: IpAddr, request: &ExplicitRequest) -> Result<ExplicitAnswer, Refusal> {
         let translator = self.translator(host).ok_or(Refusal::NotServed)?;
         for worker in 0..self.workers.count() {
@@ -206,7 +206,7 @@ impl ControlledNat for WorkersNat<'_> {
         for _ in 0..RELEASES {
             match self.ask_owner(internal.address, &request) {
                 Ok(ExplicitAnswer::Released(Some(used_for))) => return Closed { used_for },
-                // Nobody else would release it later.
+                // Otherwise it would never be released.
                 Err(Refusal::Full) => std::thread::sleep(PAUSE),
                 Ok(_) | Err(_) => break,
             }
@@ -271,7 +271,7 @@ impl ControlledNat for WorkersNat<'_> {
     }
 }
 
-/// An inside endpoint as workers know it.
+/// An inside endpoint in the workers' form.
 fn named(internal: Internal) -> Named {
     let address = match internal.address {
         IpAddr::V4(address) => address.to_ipv6_mapped(),
@@ -334,7 +334,7 @@ pool = "b4s"
 interfaces = ["eth1"]
 "#;
 
-    /// RFC 6887 §15: whoever has the address next gets none of it. Each host has its own worker.
+    /// RFC 6887 §15: the next host with the address gets none of these. Each host has its own worker.
     #[test]
     fn what_a_host_has_ends_at_its_worker_and_others_keep_theirs() {
         let mut no_file = |_: &Path| Err(io::ErrorKind::NotFound.into());
@@ -362,7 +362,7 @@ interfaces = ["eth1"]
         }
     }
 
-    /// RFC 6887 §11.3: the suggested port SHOULD be given, whatever worker has it. Whoever suggests many leaves the others theirs.
+    /// RFC 6887 §11.3: the suggested port SHOULD be assigned, whatever worker has it. A host that suggests many does not exhaust other workers.
     #[test]
     fn a_suggested_port_is_given_although_its_block_is_another_workers_as_long_as_that_has_enough() {
         let mut no_file = |_: &Path| Err(io::ErrorKind::NotFound.into());
@@ -395,7 +395,7 @@ interfaces = ["eth1"]
         assert!((even / 2..=even / 2 + 200).contains(&left), "{left} of {even}");
     }
 
-    /// RFC 6887 §18.1.1: another administrative domain's hosts, who come by softwires, have nothing by this server; nor do B4s.
+    /// RFC 6887 §18.1.1: another administrative domain's hosts, which use softwires, are not served; nor do B4s.
     #[test]
     fn neither_b4s_nor_the_hosts_behind_them_are_served() {
         let mut no_file = |_: &Path| Err(io::ErrorKind::NotFound.into());

@@ -61,7 +61,7 @@ impl Listener {
         }
     }
 
-    /// An answer, from the address that was asked.
+    /// Sends an answer from the address that received the request.
     pub(super) fn answer(&mut self, octets: &[u8], path: Path) {
         if self.departures.is_full() {
             self.send();
@@ -72,12 +72,12 @@ impl Listener {
         self.departures.push(path);
     }
 
-    /// Where a request came to.
+    /// The address that received a request.
     pub(super) fn asked_at(&self, path: Path) -> AskedAt {
         AskedAt { interface: Arc::clone(&self.interface), address: path.local }
     }
 
-    /// A message that nobody asked for, if it is of this family, and of this interface if it is for one client.
+    /// Sends an unsolicited message, if it is of this family, and of this interface if it is for one client.
     pub(super) fn announce(&mut self, octets: &[u8], to: &Announced) {
         let (peer, sources) = match to {
             Announced::Everyone4 => (SocketAddr::new(IpAddr::V4(ALL_HOSTS), CLIENT_PORT), self.sources()),
@@ -98,7 +98,7 @@ impl Listener {
         }
     }
 
-    /// The addresses of the interface, at each of which requests are received (RFC 6887 §14.1.3): a client knows the server by the one that it asks.
+    /// The addresses of the interface, at each of which requests are received (RFC 6887 §14.1.3): a client identifies the server by the address of its request.
     fn sources(&self) -> Vec<Option<IpAddr>> {
         let all = nix::ifaddrs::getifaddrs().into_iter().flatten();
         let own = all.filter(|it| *it.interface_name == *self.interface).filter_map(|it| {
@@ -108,7 +108,7 @@ impl Listener {
         });
         let own = own.filter(|address| address.is_ipv4() == self.is_ipv4).take(MOST_SOURCES).map(Some);
         let own: Vec<_> = own.collect();
-        // Where the kernel does not tell, it chooses.
+        // Without this address, the kernel selects one.
         if own.is_empty() { vec![None] } else { own }
     }
 

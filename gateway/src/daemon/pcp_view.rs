@@ -1,4 +1,4 @@
-//! What is seen of the PCP server from outside of its thread.
+//! The state of the PCP server, for other threads.
 
 use crate::view::{CountedRow, PcpMappingRow, PcpRow};
 use sixway_control::pcp::{Counts, Ignored, Internal, Mapping, ResultCode, Server, Transport};
@@ -12,12 +12,12 @@ const SHOWN: usize = 1_000;
 /// The counter of [faults](super::pcp_faults).
 const FAULTS: &str = "faults";
 
-/// What is seen of the PCP server.
+/// The state of the PCP server.
 #[derive(Debug, Default)]
 pub(super) struct PcpView(Mutex<PcpRow>);
 
 impl PcpView {
-    /// Takes note of how the server is: once a second.
+    /// Updates the state, once a second.
     pub(super) fn note(
         &self,
         server: &Server,
@@ -41,7 +41,7 @@ impl PcpView {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = row;
     }
 
-    /// The server does not run at the moment.
+    /// The server does not run currently.
     pub(super) fn note_fault(&self, faults: u64, why: String) {
         let mut row = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (row.interfaces, row.waits) = (Vec::new(), vec![why]);
@@ -67,7 +67,7 @@ fn counted(counts: &Counts, faults: u64) -> PcpRow {
             row("nat_pmp", "Requests by NAT-PMP that were answered.", counts.nat_pmp),
             row("expired", "Mappings that ended since they were not renewed.", counts.expired),
             row("announced", "Announcements and mapping updates that were sent.", counts.announced),
-            row(FAULTS, "How often the server began again after a fault of its own.", faults),
+            row(FAULTS, "Restarts of the server after a fault.", faults),
         ],
         ..PcpRow::default()
     }

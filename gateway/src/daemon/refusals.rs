@@ -63,7 +63,7 @@ pub(super) struct Refusals {
 }
 
 impl Refusals {
-    /// Somebody was refused.
+    /// A subscriber was refused.
     pub(super) fn want(&mut self) {
         self.is_wanted = true;
     }

@@ -6,15 +6,16 @@ use super::environment::{ApiSockets, Environment};
 use super::error::RunError;
 use super::facts::Facts;
 use super::gateway::Gateway;
+use super::lifecycle::{Ended, Ending, Reloads};
 use super::pcp::PcpServer;
 use super::reload::Previous;
 use super::signals::Signals;
 use super::start::Start;
 use super::teredo_server::TeredoServer;
 use super::threads::Threads;
-use super::told::{Ended, Ending, Reloads};
 use super::{
-    dns64_kept, lease_keeper, log, log_listing, offload, orphans, pool_keeper, serve, service, takeover,
+    child_processes, dns64_kept, lease_keeper, log, log_listing, offload, pool_keeper, serve, service,
+    takeover,
 };
 use crate::config::Config;
 use crate::host;
@@ -42,7 +43,7 @@ pub fn run(start: &Start<'_>) -> Result<Ended, RunError> {
         .enable_all()
         .build()
         .map_err(|error| RunError::Io("runtime".into(), error))?;
-    orphans::await_all();
+    child_processes::reap_all();
     takeover::keep_sessions(start);
     let mut listeners = Listeners::default();
     let end = runtime.block_on(live(start, started, &mut listeners));
@@ -51,8 +52,8 @@ pub fn run(start: &Start<'_>) -> Result<Ended, RunError> {
     let previous = Previous::path(start.directory, &start.config.gateway.name);
     let error = match end {
         Ok(Ending::Whole(Ok(()))) => return Ok(Ended::Stopped),
-        Ok(Ending::MakingWay) => return Ok(Ended::TakenOver),
-        Ok(Ending::Anew) => "the gateway stopped".to_owned(),
+        Ok(Ending::TakenOver) => return Ok(Ended::TakenOver),
+        Ok(Ending::ReExecute) => "the gateway stopped".to_owned(),
         Err(error) | Ok(Ending::Whole(Err(error))) => {
             if !rolls_back(start, &error, false) {
                 if start.previous.is_some() {
@@ -124,7 +125,7 @@ async fn live(start: &Start<'_>, started: Instant, listeners: &mut Listeners) ->
     let offload = offload.as_ref();
     let end = tokio::select! {
         end = reloads.wait(&mut signals) => end,
-        () = gateway.asked_to_leave() => Ending::MakingWay,
+        () = gateway.asked_to_leave() => Ending::TakenOver,
         error = threads.first_end() => Ending::Whole(Err(RunError::Worker(error))),
         error = keep(&mut dns64, &gateway, &mut dns64_reloaded) => Ending::Whole(Err(RunError::Dns64(error))),
         error = serve_teredo(&mut teredo) => Ending::Whole(Err(RunError::Teredo(error))),
@@ -140,13 +141,13 @@ async fn live(start: &Start<'_>, started: Instant, listeners: &mut Listeners) ->
     let on_trial = gateway.is_on_trial();
     let end = match end {
         // The other workers' sessions continue.
-        Ending::Whole(Err(error)) if rolls_back(start, &error, on_trial) => Ending::Anew,
+        Ending::Whole(Err(error)) if rolls_back(start, &error, on_trial) => Ending::ReExecute,
         end => end,
     };
     let name = &config.gateway.name;
     match (&mut dns64, &end) {
         (Some(dns64), Ending::Whole(_)) => dns64.stop(),
-        (Some(dns64), Ending::Anew | Ending::MakingWay) => {
+        (Some(dns64), Ending::ReExecute | Ending::TakenOver) => {
             let left = dns64.leave();
             dns64_kept::keep(start.directory, name, &left);
             *listeners = left.listeners;
@@ -158,17 +159,17 @@ async fn live(start: &Start<'_>, started: Instant, listeners: &mut Listeners) ->
     drop(pcp);
     match &end {
         Ending::Whole(_) => service::stopping(),
-        Ending::Anew => service::reloading(),
+        Ending::ReExecute => service::reloading(),
         // Its successor is the main process.
-        Ending::MakingWay => {}
+        Ending::TakenOver => {}
     }
     match end {
-        Ending::MakingWay => {
+        Ending::TakenOver => {
             // Before the lock is released: the next process reads them then.
             dns64_kept::pass(start.directory, name, listeners);
             environment.leave(start, gateway, &mut threads).await?;
         }
-        Ending::Anew => environment.leave_to_itself(start, gateway, &mut threads).await,
+        Ending::ReExecute => environment.leave_to_itself(start, gateway, &mut threads).await,
         Ending::Whole(_) => environment.end(gateway, &mut threads).await,
     }
     Ok(end)

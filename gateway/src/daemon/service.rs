@@ -5,7 +5,7 @@ use sd_notify::NotifyState;
 /// Sends it; a failure is only logged.
 fn tell(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
-        tracing::debug!("the service manager was not told: {error}");
+        tracing::debug!("the service manager was not notified: {error}");
     }
 }
 

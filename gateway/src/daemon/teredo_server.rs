@@ -82,7 +82,7 @@ impl TeredoServer {
         let thread = Builder::new().name("teredo-server".into()).spawn(run).map_err(failed)?;
         match section.required {
             true => tracing::info!("teredo_server: {}", section.exposes()),
-            false => tracing::warn!("teredo_server is open to anybody: {}", section.exposes()),
+            false => tracing::warn!("teredo_server is open to any host: {}", section.exposes()),
         }
         Ok(Self { view, end, wake, thread: Some(thread), ended })
     }

@@ -4,6 +4,7 @@
 //! order before what is old goes. At the end: steering, routes, the workers, and the raw sockets last, so that the kernel never answers
 //! a tunnel's packet with "protocol unreachable".
 
+use super::advertised_prefixes::AdvertisedPrefixes;
 use super::advertiser::Advertiser;
 use super::aftrs::{AftrSource, Aftrs};
 use super::discovery::Discovery;
@@ -15,7 +16,6 @@ use super::leases::{LeaseHosts, kept_leases};
 use super::offload::Offload;
 use super::packet_filter::{self, PacketFilter};
 use super::path_errors::{self, PathErrorRelay};
-use super::promises::Promises;
 use super::remote_names::RemoteNames;
 use super::teredo_host::{self, TeredoHost};
 use super::teredo_sockets::Heard;
@@ -52,7 +52,7 @@ pub(super) struct Tunnels<'c> {
     udp: UdpTunnels<'c>,
     errors: Option<PathErrorRelay>,
     advertisers: Vec<(&'c RouterAdvertisement, Advertiser)>,
-    promises: Promises,
+    advertised: AdvertisedPrefixes,
     clock: Option<Clock>,
     discovery: Option<Discovery<'c>>,
     leases: Option<LeaseHosts>,
@@ -94,7 +94,7 @@ impl<'c> Tunnels<'c> {
             udp,
             errors: None,
             advertisers: Vec::new(),
-            promises: Promises::load(&config.gateway.name),
+            advertised: AdvertisedPrefixes::load(&config.gateway.name),
             clock: None,
             discovery: None,
             leases: None,
@@ -217,8 +217,8 @@ impl<'c> Tunnels<'c> {
             let Some(interface) = &it.interface else { continue };
             let settings = self.config.advertised(it, &self.now);
             let seed = seed.rotate_left(32).wrapping_add(number as u64);
-            let promised = self.promises.of(interface, clock);
-            self.advertisers.push((it, Advertiser::start(interface, settings, promised, seed, clock)));
+            let stored = self.advertised.of(interface, clock);
+            self.advertisers.push((it, Advertiser::start(interface, settings, stored, seed, clock)));
         }
         self.clock = Some(clock);
         let mut discovery = Discovery::new(self.config, clock, seed);
@@ -331,11 +331,11 @@ impl<'c> Tunnels<'c> {
     }
 
     /// Stores the prefixes that the hosts of the links use.
-    fn keep_promises(&mut self) {
+    fn store_prefixes(&mut self) {
         let Some(clock) = self.clock.filter(|_| !self.advertisers.is_empty()) else { return };
         let links = self.advertisers.iter();
         let believed = links.map(|(it, one)| (it.interface.clone().unwrap_or_default(), one.believed()));
-        self.promises.keep(&believed.collect::<Vec<_>>(), clock);
+        self.advertised.keep(&believed.collect::<Vec<_>>(), clock);
     }
 
     /// The source of an AFTR's address may change while the address stays.
@@ -362,7 +362,7 @@ impl<'c> Tunnels<'c> {
     }
 
     fn each_second(&mut self, gateway: &Gateway) {
-        self.keep_promises();
+        self.store_prefixes();
         if let Some(teredo) = &mut self.teredo {
             teredo.each_second(gateway.teredo_packets(), gateway.posts());
         }
@@ -575,7 +575,7 @@ impl<'c> Tunnels<'c> {
 
     /// Sends final advertisements (RFC 4861 §6.2.5).
     pub(super) async fn send_final_advertisements(&mut self) {
-        self.keep_promises();
+        self.store_prefixes();
         self.advertisers.iter().for_each(|(_, advertiser)| advertiser.end());
         for (_, advertiser) in self.advertisers.drain(..) {
             advertiser.ended().await;
@@ -584,7 +584,7 @@ impl<'c> Tunnels<'c> {
 
     /// Leaves everything unchanged for the next process. The raw sockets stay open until this is dropped.
     pub(super) fn leave(&mut self) {
-        self.keep_promises();
+        self.store_prefixes();
         self.advertisers.drain(..).for_each(|(_, advertiser)| advertiser.leave());
         self.ingress.leave();
     }

@@ -8,9 +8,10 @@ const CHECK: &str = "exposed";
 pub(super) fn check(config: &Config) -> Vec<Finding> {
     let all = config.exposed().into_iter();
     let finding = all.map(|it| match it.restrict {
-        Some(how) => {
-            Finding::fine(CHECK, format!("{} is open to anybody, as configured: {}; {how}", it.name, it.what))
-        }
+        Some(how) => Finding::fine(
+            CHECK,
+            format!("{} is open to any host, as configured: {}; {how}", it.name, it.what),
+        ),
         None => Finding::fine(CHECK, format!("{}: {}", it.name, it.what)),
     });
     finding.collect()
@@ -28,8 +29,10 @@ mod tests {
             found.into_iter().map(|finding| finding.what).collect::<Vec<_>>()
         };
         let all = said(text);
-        assert!(all[0].starts_with("teredo_server is open to anybody, as configured: UDP 203.0.113.7:3544 "));
-        assert!(all[1].starts_with("teredo_relay is open to anybody, as configured: UDP 203.0.113.7:3545 "));
+        assert!(
+            all[0].starts_with("teredo_server is open to any host, as configured: UDP 203.0.113.7:3544 ")
+        );
+        assert!(all[1].starts_with("teredo_relay is open to any host, as configured: UDP 203.0.113.7:3545 "));
         assert!(all[1].contains("Teredo clients send to anybody") && all[1].ends_with("restricts it"));
         let own = said(&format!("{text}serves = [\"2001:db8::/32\"]\n"));
         assert!(

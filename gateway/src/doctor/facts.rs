@@ -171,7 +171,7 @@ fn members(config: &Config, interfaces: &[String]) -> BTreeMap<String, Vec<Strin
 }
 
 /// One host in each network inside: those of `nat64.inside`, else the networks of this host's interfaces. `outside`: the uplink, behind
-/// which is nobody inside, unless there is no other interface; to a relay, native IPv6 may come from there.
+/// which has no inside hosts, unless there is no other interface; to a relay, native IPv6 may come from there.
 fn inside_hosts(
     config: &Config,
     addresses: &[HostAddress],

@@ -23,7 +23,7 @@ impl Transport {
         }
     }
 
-    /// The tables of both families, and the state of a socket that receives from anybody.
+    /// The tables of both families, and the state of a socket that is not connected.
     const fn tables(self) -> ([&'static str; 2], &'static str) {
         match self {
             Self::Tcp => (["tcp", "tcp6"], "0A"),

@@ -59,7 +59,7 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
     let of = |(name, end): (&str, &HostEnd)| match servers(end) {
         Ok(servers) => {
             let all: Vec<String> = servers.iter().map(Ipv6Addr::to_string).collect();
-            Finding::fine(CHECK, format!("{name} asks for a lease at {}", all.join(", ")))
+            Finding::fine(CHECK, format!("{name} requests leases at {}", all.join(", ")))
         }
         Err(why) => Finding::warning(
             CHECK,
@@ -111,7 +111,7 @@ mod tests {
         assert!(said().what.ends_with("no DHCP 4o6 Server Address option (number 88)"), "{:?}", said());
         assert_eq!(said().verdict, Verdict::Warning);
         fs::write(&path, "OPTION_88=\n").unwrap();
-        assert_eq!(said(), Finding::fine(CHECK, "four_over_six asks for a lease at ff02::1:2"));
+        assert_eq!(said(), Finding::fine(CHECK, "four_over_six requests leases at ff02::1:2"));
         fs::remove_file(&path).unwrap();
         let process = |name: &str| Process { number: 7, name: name.into() };
         assert_eq!(others(&[process(OWN)]), None);

@@ -207,7 +207,7 @@ impl Work {
         }
     }
 
-    /// Hears all events that wait.
+    /// Reads all pending events.
     fn hear(&mut self) {
         let (mut used, now) = (None, Instant::now());
         loop {

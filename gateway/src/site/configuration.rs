@@ -1,4 +1,4 @@
-//! The plan as a configuration file: `sixway up` runs what `sixway run` would make of it.
+//! The plan as a configuration file, which `sixway run` can run as well.
 
 use super::dhcp_program::DhcpProgram;
 use super::ipv6::Ipv6;
@@ -16,7 +16,7 @@ use std::path::Path;
 const ND_LIMITS: &str = "valid_lifetime = \"90 min\", preferred_lifetime = \"45 min\"";
 /// ND_VALID_LIMIT in seconds.
 const ND_VALID_LIMIT: u32 = 5_400;
-/// MaxRtrAdvInterval without a word (RFC 4861 §6.2.1), and the least, in seconds.
+/// The default MaxRtrAdvInterval (RFC 4861 §6.2.1), and the least, in seconds.
 const MAX_INTERVAL: u32 = 600;
 const LEAST_INTERVAL: u32 = 4;
 
@@ -68,18 +68,18 @@ impl Site {
         text
     }
 
-    /// Whether `sixway run` takes it.
+    /// Checks whether the configuration is valid.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The faults of the configuration.
     pub fn check(&self, file: &Path) -> Result<(), String> {
         let sources = Sources { file: file.into(), text: self.configuration(), others: Vec::new() };
         let checked = sources.config(&host::host_facts()).map(drop);
         checked.map_err(|faults| faults.to_string().trim_end().to_owned())
     }
 
-    /// The same after an earlier configuration of it. Ports stay: programs that listen since then are no reason to end sessions. On links
-    /// where hosts were advertised something, they are still told what no longer holds.
+    /// The same plan after an earlier configuration. Ports stay: sessions do not end because of programs that listen since then. Links that
+    /// were advertised stay, so that hosts get advertisements that deprecate what has ended.
     pub(super) fn continuing(mut self, before: &str) -> Self {
         for lan in &mut self.lans {
             lan.was_advertised = before.contains(&advertisement(&lan.interface));
@@ -138,7 +138,7 @@ impl Site {
             Ipv6::LeasedSixRd(offer) => {
                 let relays = listed(offer.domain.relays.iter().map(|relay| format!("\"{relay}\"")));
                 let (prefix, length) = (offer.domain.prefix, offer.domain.mask_length);
-                // With an address that does not begin so, another lease's domain would be computed wrongly.
+                // With another address prefix, the domain of another lease would be computed incorrectly.
                 let common = Prefix4::holding(offer.address, length);
                 let _ = writeln!(
                     text,
@@ -195,7 +195,7 @@ impl Site {
                 prefixes.join(", ")
             );
             if let Some(seconds) = short.filter(|seconds| *seconds < 3 * MAX_INTERVAL) {
-                // What is said must outlive two advertisements that are lost.
+                // Lifetimes must be longer than two lost advertisements.
                 let _ = writeln!(text, "max_interval = \"{} s\"", (seconds / 3).max(LEAST_INTERVAL));
             }
             // Without this, the DNS64 is announced.
@@ -215,7 +215,7 @@ fn advertisement(interface: &str) -> String {
     format!("interface = {interface:?} # its hosts\n")
 }
 
-/// RFC 9096 §3.5: hosts hear that prefixes of this link no longer hold, and that this is not their router.
+/// RFC 9096 §3.5: prefixes of this link are deprecated, and this host is no longer their router.
 fn withdraw(lan: &Lan, text: &mut String) {
     if lan.was_advertised {
         let section = advertisement(&lan.interface);
@@ -272,7 +272,7 @@ mod tests {
         );
         assert!(text.contains("ipv6_address = \"2001:db8:1::fe\"") && !text.contains("rdnss"), "{text}");
         assert!(site.filter().contains("ip6 saddr 64:ff9b::/96 accept"), "{}", site.filter());
-        // Hosts that keep IPv4 are not told of the DNS64 unasked.
+        // The DNS64 is not announced to hosts with IPv4 by default.
         let text = Site::plan(&options(), &facts).unwrap().configuration();
         assert!(text.contains("[dns64]") && text.contains("rdnss = []"), "{text}");
         facts.host.resolvers.clear();
@@ -320,7 +320,7 @@ mod tests {
         config
     }
 
-    /// RFC 5969 §4. Nothing of it is warned of, however short the lease is.
+    /// RFC 5969 §4. A short lease causes no warning.
     #[test]
     fn a_prefix_of_6rd_is_not_advertised_for_longer_than_the_lease() {
         let seconds = Duration::from_secs;
@@ -347,7 +347,7 @@ mod tests {
         assert_eq!(told.preferred_lifetime, Lifetime::For(Duration::from_secs(2_700)));
     }
 
-    /// RFC 9096 §3.5: the section stays, so that hosts hear of it; a link that was never advertised has none.
+    /// RFC 9096 §3.5: the section stays, so that prefixes are deprecated; a link that was never advertised has none.
     #[test]
     fn a_link_that_was_advertised_is_told_that_ipv6_is_gone() {
         let with = leased(3_600);
@@ -364,9 +364,9 @@ mod tests {
         assert_eq!(later, text);
     }
 
-    /// Its prefix and the DNS64's address are those of the tunnel, which the gateway gives the LAN's interface itself.
+    /// Its prefix and the DNS64's address are those of the tunnel, which the gateway configures on the LAN's interface itself.
     #[test]
-    fn a_nat64_behind_a_tunnel_has_the_tunnels_prefix_and_nothing_is_warned_of() {
+    fn a_nat64_behind_a_tunnel_has_the_tunnels_prefix_without_warnings() {
         let mut facts = leased(86_400);
         // A global one, so that the well-known prefix may represent it.
         facts.host.addresses[1].address = "5.6.7.8".parse().unwrap();

@@ -28,7 +28,7 @@ impl Site {
             let (first, last) = range(*network);
             let _ = match others.get(number) {
                 None => writeln!(text, "dhcp-range={first},{last},12h"),
-                // With port 0, it tells hosts no DNS server by itself.
+                // With port 0, dnsmasq announces no DNS server by default.
                 Some(server) => writeln!(
                     text,
                     "dhcp-range=set:lan{number},{first},{last},12h\ndhcp-option=tag:lan{number},6,{server}"
@@ -42,7 +42,7 @@ impl Site {
     }
 }
 
-/// The upper three quarters of a network: those below stay for addresses by hand.
+/// The upper three quarters of a network: lower addresses are for static configuration.
 pub(super) fn range(network: Prefix4) -> (Ipv4Addr, Ipv4Addr) {
     let (first, last) = (network.address().to_bits(), network.last().to_bits());
     let quarter = (last - first) / 4 + 1;
@@ -82,9 +82,9 @@ mod tests {
         assert_eq!(Site::plan(&options(), &facts).unwrap().dnsmasq(Path::new("x")), None);
     }
 
-    /// With `port=0`, dnsmasq tells no DNS server unless it is written.
+    /// With `port=0`, dnsmasq announces no DNS server unless it is configured.
     #[test]
-    fn hosts_are_told_the_server_that_has_the_port_already() {
+    fn hosts_get_the_dns_server_that_has_the_port_already() {
         let mut facts = facts();
         facts.host.interfaces.push("eth2".into());
         facts.host.addresses.push(HostAddress {

@@ -1,8 +1,8 @@
-//! The process of the DHCP server: started with the site, started again if it ends, and ended with the site. One that a killed gateway left
-//! continues with the next one.
+//! The process of the DHCP server: started with the site, started again if it ends, and ended with the site. The server of a killed
+//! gateway continues with the next one.
 //!
-//! It is known by what was recorded at its start: its number, and when the kernel began it. Anybody on the host may have a process with the
-//! same command line, and the kernel gives numbers again.
+//! It is identified by its PID and its start time, which are recorded when it starts. Other processes of the host may have the same command
+//! line, and the kernel reuses PIDs.
 
 use super::dhcp_program::DhcpProgram;
 use super::whole_file::write;
@@ -88,14 +88,14 @@ impl Server {
             .ok_or_else(|| io::Error::other("it ended immediately"))
             .and_then(|started| write(&self.record, &started.written()));
         if recorded.is_err() {
-            // Nobody would know it.
+            // Without a record it could not be ended later.
             let _ = child.kill();
             let _ = child.wait();
         }
         recorded
     }
 
-    /// Ends the process, and forgets it.
+    /// Ends the process, and removes its record.
     pub(super) fn end(&self) {
         let begun = Instant::now();
         let mut signal = Signal::SIGTERM;
@@ -139,9 +139,9 @@ impl Server {
 #[derive(Debug)]
 pub(super) struct DhcpServer {
     servers: [Server; 2],
-    /// What was logged, so that it is logged once.
+    /// The last logged fault, which is logged once.
     trouble: Option<String>,
-    /// The leases as they were last written for others.
+    /// The leases as they were last written for the PCP server.
     written: Option<String>,
 }
 
@@ -151,7 +151,7 @@ impl DhcpServer {
         Self { servers, trouble: None, written: None }
     }
 
-    /// Starts it, if it is to run and does not, and lets others know its leases.
+    /// Starts it, if it should run and does not, and writes its leases for the PCP server.
     pub(super) fn keep(&mut self) {
         self.start();
         self.show_leases();
@@ -186,13 +186,13 @@ impl DhcpServer {
     }
 }
 
-/// A process, and when the kernel began it: no other one is the same.
+/// A process, identified by its PID and its start time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Started {
     process: i32,
     /// Ticks of the kernel's clock since the host's start.
     at: u64,
-    /// Which start of the host.
+    /// Boot ID of the host.
     boot: String,
 }
 
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn the_recorded_process_is_ended_and_forgotten() {
+    fn the_recorded_process_is_ended_and_its_record_removed() {
         let (server, child) = lookalike("ours");
         let process = i32::try_from(child.id()).unwrap();
         fs::write(&server.record, Started::now(process).unwrap().written()).unwrap();

@@ -1,8 +1,8 @@
-//! How much a site's DNS64 may do at a time, where the process may open few files.
+//! Limits of a site's DNS64, if the process may open few files.
 
 use std::fmt::Write as _;
 
-/// What the DNS64 does without a word: questions to upstreams, of which each may need two files, and connections of clients.
+/// The DNS64's defaults: queries to upstreams, each of which may need two files, and connections of clients.
 const QUESTIONS: u64 = 8_192;
 const CONNECTIONS: u64 = 4_096;
 /// The least of each.
@@ -11,7 +11,7 @@ const LEAST_CONNECTIONS: u64 = 16;
 /// Files of the rest of the gateway.
 const OTHERS: u64 = 512;
 
-/// The keys of `[dns64]`, for a process that may open this many files; none if all have room.
+/// The keys of `[dns64]`, for a process that may open this number of files; empty if the defaults fit.
 pub(super) fn written(descriptors: Option<u64>) -> String {
     let Some(files) = descriptors.filter(|files| *files < 2 * QUESTIONS + CONNECTIONS + OTHERS) else {
         return String::new();

@@ -1,4 +1,4 @@
-//! What the host is, as far as a site depends on it.
+//! The host's state, as far as a site depends on it.
 
 use super::dhcp_program::DhcpProgram;
 use super::lease::{LeasedSixRd, offers};
@@ -12,10 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
-/// What the host is, as far as a site depends on it.
+/// The host's state, as far as a site depends on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SiteFacts {
-    /// What every configuration is checked against.
+    /// The facts against which every configuration is checked.
     pub host: HostFacts,
     /// The interfaces of IPv4's default routes, the preferred ones first.
     pub defaults: Vec<String>,
@@ -38,7 +38,7 @@ pub struct SiteFacts {
 }
 
 impl SiteFacts {
-    /// As the kernel says. What it does not tell is left out.
+    /// Reads the state from the kernel. What it does not report is omitted.
     pub fn gather() -> Self {
         let host = host::host_facts();
         let mtus = host.interfaces.iter().filter_map(|name| Some((name.clone(), interface::mtu(name).ok()?)));

@@ -5,14 +5,14 @@
 //!     or of this host                                                ▶ drop   (before connection tracking)
 //!     from the LAN, with a source that is not routed back there      ▶ drop   (BCP 38)
 //!     IPv4 from the LAN to the provider that nothing translated      ▶ drop
-//!     from the provider or a tunnel: what inside hosts asked for     ▶ accept
-//!                                    what a translator has let in    ▶ accept
+//!     from the provider or a tunnel: replies to inside hosts         ▶ accept
+//!                                    packets of translators          ▶ accept
 //!                                    ICMPv6 (RFC 4890 §4.3)          ▶ accept, at a limited rate
-//!                                    the rest                        ▶ drop
-//!     both ways: ICMPv6 that is to stay within a site (RFC 4890)      ▶ drop
+//!                                    all others                      ▶ drop
+//!     both ways: ICMPv6 that must stay within a site (RFC 4890)       ▶ drop
 //! ```
 //!
-//! What is addressed to this host itself is not filtered, but for forged sources.
+//! Packets to this host itself are not filtered, except for forged sources.
 
 use super::plan::Site;
 use std::fmt::Write as _;
@@ -28,7 +28,7 @@ impl Site {
         let name = table_name(&self.name);
         let (wan, device) = (&self.wan, &self.device);
         let lans = quoted(self.lans.iter().map(|lan| lan.interface.as_str()));
-        // Where strangers come from, of each family. IPv4 by other interfaces, such as those of a VPN, is for the host's own rules.
+        // The outside interfaces of each family. The host's own rules filter IPv4 of other interfaces, such as those of a VPN.
         let outside6 = quoted(self.outside.iter().map(String::as_str));
         let within = format!("icmpv6 type {{ {WITHIN} }} counter drop");
         let strangers4 = quoted([wan, device].map(String::as_str).into_iter());
@@ -49,8 +49,8 @@ impl Site {
         let mut forged = vec![
             format!("{strangers4} fib saddr oifname {{ {lans} }} counter drop"),
             format!("{strangers6} fib saddr oifname {{ {lans} }} counter drop"),
-            // Routes to this host's own addresses lead to lo. What a translator sends may have one of IPv4, the public one, and
-            // neighbours may have the same link-local address.
+            // Routes to this host's own addresses lead to lo. Packets of a translator may have the public IPv4 address as their
+            // source, and neighbours may have the same link-local address.
             format!("iifname \"{wan}\" meta nfproto ipv4 fib saddr type local counter drop"),
             format!("{strangers6} ip6 saddr != fe80::/10 fib saddr type local counter drop"),
         ];
@@ -64,16 +64,16 @@ impl Site {
             format!("iifname \"{device}\" meta nfproto ipv4 accept"),
             within.clone(),
             "ct state established,related accept".into(),
-            // What this host's own rules forward to a service behind it.
+            // Packets that this host's own rules forward to an inside service.
             "ct status dnat accept".into(),
             // RFC 4890 §4.3.1. Errors of tracked flows are related to these; the gateway's own are about what it forwards.
             format!(
                 "iifname \"{device}\" icmpv6 type {{ {ERRORS} }} limit rate 1000/second burst 1000 packets accept"
             ),
-            // §4.1: not to where they came from, such as to unused parts of a delegated prefix.
+            // §4.1: not back to where they came from, such as packets to unused parts of a delegated prefix.
             format!("meta nfproto ipv6 oifname {{ {all6} }} counter drop"),
             "icmpv6 type echo-request limit rate 100/second burst 100 packets accept".into(),
-            // §4.3.2: for hosts that visit the site. Connection tracking does not know their requests.
+            // §4.3.2: for hosts that visit the site. Connection tracking has not seen their requests.
             format!("icmpv6 type {{ {MOBILITY_REPLIES} }} limit rate 10/second burst 10 packets accept"),
             "counter drop".into(),
         ];
@@ -155,7 +155,7 @@ mod tests {
         assert!(text.find(own).unwrap_or_else(|| panic!("{text}")) < text.find(drop).unwrap(), "{text}");
     }
 
-    /// IPv4 of a VPN that has IPv6's default route stays what the host's own rules say.
+    /// The host's own rules apply to IPv4 of a VPN that has IPv6's default route.
     #[test]
     fn by_another_default_route_of_ipv6_only_ipv6_comes_from_outside() {
         let mut facts = facts();

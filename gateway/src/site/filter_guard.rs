@@ -1,5 +1,5 @@
 //! The site's table of the packet filter while the site runs. Other programs may remove it, as a reload of the packet filter does
-//! (`flush ruleset`): it is made again. Without it everybody reaches the LAN, so the thread that looks does nothing else.
+//! (`flush ruleset`): it is created again. Without it any outside host can reach the LAN, so a separate thread watches it.
 
 use super::plan::Site;
 use super::standing::Standing;
@@ -9,31 +9,31 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long the LAN may be open.
+/// Maximum time without the table.
 const STEP: Duration = Duration::from_millis(100);
-/// Without notifications of the kernel, and after a failure, the table is looked at this often.
+/// Without notifications of the kernel, and after a failure, the table is checked this often.
 const LOOK: Duration = Duration::from_secs(10);
-/// Against a program that removes it again and again.
+/// Minimum time between two restorations, if a program removes it repeatedly.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The table, for the thread that guards it and for the one that changes it.
 pub(super) struct FilterTable {
     standing: Standing,
-    /// As nft listed it when it was made. Who holds this is the only one to run nft.
+    /// As nft listed it when it was created. Only the holder of this lock runs nft.
     listing: Mutex<Option<String>>,
 }
 
 impl FilterTable {
-    /// The table that this site has at the moment.
+    /// The site's current table.
     pub(super) fn of(standing: Standing) -> Self {
         let listing = Mutex::new(standing.listing().ok());
         Self { standing, listing }
     }
 
-    /// Makes another table. Meanwhile nobody makes the one before again.
+    /// Replaces the table. Meanwhile the previous one is not restored.
     ///
     /// # Errors
-    /// What could not be written, or nft's words.
+    /// The error of the file, or of nft.
     pub(super) fn replace(&self, site: &Site) -> Result<(), String> {
         let mut listing = self.lock();
         self.standing.make_table(site)?;
@@ -58,10 +58,10 @@ impl FilterTable {
         }
     }
 
-    /// Whether it was made again.
+    /// Returns whether it was created again.
     fn restore(&self) -> bool {
         let mut listing = self.lock();
-        // Without commands there is to be none.
+        // Without commands there should be no table.
         let Some(script) = self.standing.script() else { return false };
         match self.standing.listing() {
             Ok(listed) if listing.as_ref() == Some(&listed) => return false,
@@ -72,18 +72,20 @@ impl FilterTable {
         match nft::execute(&script) {
             Ok(()) => {
                 tracing::warn!(
-                    "the packet filter: the site's table was removed or changed, and was made again"
+                    "the packet filter: another program removed or changed the site's table, which was restored"
                 );
                 *listing = self.standing.listing().ok();
             }
             Err(error) => {
-                tracing::error!("the packet filter: the site's table is missing and cannot be made: {error}");
+                tracing::error!(
+                    "the packet filter: the site's table is missing and cannot be created: {error}"
+                );
             }
         }
         true
     }
 
-    /// What a thread that panicked left is true: it is written last.
+    /// The value that a panicked thread left is valid: it is written last.
     fn lock(&self) -> MutexGuard<'_, Option<String>> {
         self.listing.lock().unwrap_or_else(PoisonError::into_inner)
     }

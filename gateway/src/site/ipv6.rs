@@ -13,12 +13,12 @@ const GLOBAL: u8 = 3;
 /// Bits of a link's prefix (RFC 4291 §2.5.1).
 const SUBNET: u8 = 64;
 
-/// How inside hosts have IPv6.
+/// The IPv6 connectivity of inside hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ipv6 {
     /// By a prefix that the provider routes here, which is on the LAN's interface.
     Native,
-    /// By the provider's 6rd domain, as it was written.
+    /// By the provider's 6rd domain, as it was configured.
     SixRd(SixRdDomain),
     /// By the provider's 6rd domain, as it came with the lease of the public address.
     LeasedSixRd(SixRdOffer),
@@ -37,11 +37,11 @@ impl Ipv6 {
         }
     }
 
-    /// The prefix that its tunnel gives the site at this public address; `None`: it is not a tunnel, or it gives none there.
+    /// The prefix of the site by its tunnel at this public address; `None`: it is not a tunnel, or the address has no prefix.
     fn delegated(&self, public: Ipv4Addr) -> Option<Prefix6> {
         let (prefix, mask_length) = match self {
             Self::Native | Self::None(_) => return None,
-            // RFC 3056 §2: only a global address makes a prefix.
+            // RFC 3056 §2: only a global address has a prefix.
             Self::SixToFour(_) => {
                 return embedded::is_public(public).then(|| six_to_four::prefix_of(public));
             }
@@ -62,7 +62,7 @@ impl Ipv6 {
             Self::SixRd(_) | Self::LeasedSixRd(_) | Self::SixToFour(_) | Self::None(_) => {
                 let delegated = public.and_then(|public| self.delegated(public));
                 let all = (0..).zip(lans).filter_map(|(number, _)| subnet(delegated?, number));
-                // The gateway gives its interface the first address (`config::Reach`).
+                // The gateway configures the first address on its interface (`config::Reach`).
                 all.map(|link| (link, Ipv6Addr::from_bits(link.address().to_bits() | 1))).collect()
             }
         }
@@ -77,7 +77,7 @@ fn subnet(prefix: Prefix6, number: u32) -> Option<Prefix6> {
     fits.then(|| Prefix6::holding(address.into(), SUBNET))
 }
 
-/// How it is with these options; `public`: the interface to the provider, and its address.
+/// The connectivity with these options; `public`: the interface to the provider, and its address.
 pub(super) fn planned(
     options: &SiteOptions,
     facts: &SiteFacts,
@@ -113,18 +113,17 @@ pub(super) fn planned(
     options.six_to_four.map_or(Ipv6::None(why), Ipv6::SixToFour)
 }
 
-/// What is wrong with a tunnel that was asked for.
+/// Faults of a requested tunnel.
 fn check(options: &SiteOptions, is_six_rd: bool, facts: &SiteFacts, faults: &mut Vec<String>) {
     if is_six_rd && options.six_to_four.is_some() {
         faults.push("--6rd and --6to4 exclude each other; choose one".into());
     }
     if facts.reaches_ipv6 {
-        faults
-            .push("this host reaches the IPv6 Internet without a tunnel; leave out --6rd and --6to4".into());
+        faults.push("this host reaches the IPv6 Internet without a tunnel; omit --6rd and --6to4".into());
     }
     if goes_past_the_filter(options) {
         let what = "--fast-path would forward packets of the tunnel past the packet filter";
-        faults.push(format!("{what}; leave it out, or add --no-firewall"));
+        faults.push(format!("{what}; omit it, or add --no-firewall"));
     }
 }
 
@@ -132,13 +131,13 @@ const fn goes_past_the_filter(options: &SiteOptions) -> bool {
     options.fast_path && options.firewall
 }
 
-/// What came with the lease that the public address is from. Another lease has ended, or is another interface's.
+/// The domain of the lease of the public address. Other leases have ended, or belong to other interfaces.
 fn offered<'f>(facts: &'f SiteFacts, (wan, address): (&str, Ipv4Addr)) -> Option<&'f SixRdOffer> {
     let mut all = facts.six_rd.iter().rev();
     all.find(|it| it.interface == wan && it.offer.address == address).map(|it| &it.offer)
 }
 
-/// The offer as far as the site can use it, or why it cannot.
+/// The offer, or why the site cannot use it.
 fn usable(
     offer: &SixRdOffer,
     (options, wan): (&SiteOptions, &str),
@@ -155,7 +154,9 @@ fn usable(
     if let Some((network, interface)) = overlapping(offer.domain.prefix, facts) {
         let at = if interface.is_empty() { String::new() } else { format!(" at {interface}") };
         let prefix = offer.domain.prefix;
-        return Err(format!("its prefix {prefix} overlaps {network}{at}, which this host reaches otherwise"));
+        return Err(format!(
+            "its prefix {prefix} overlaps {network}{at}, which this host reaches without 6rd"
+        ));
     }
     let mut offer = offer.clone();
     offer.domain.relays.retain(|relay| is_elsewhere(*relay, wan, facts));
@@ -165,8 +166,8 @@ fn usable(
     Ok(offer)
 }
 
-/// A network or a route of this host in the domain, or that holds it, with its interface: whoever answers DHCP must not draw its packets
-/// into the tunnel. Routes to all global addresses are as a default route.
+/// A network or a route of this host that overlaps the domain, with its interface: a DHCP server must not divert its packets into the
+/// tunnel. A route to all global addresses counts as a default route.
 fn overlapping(domain: Prefix6, facts: &SiteFacts) -> Option<(Prefix6, &str)> {
     let own = facts.host.addresses.iter().filter_map(|own| match own.address {
         IpAddr::V6(address) => Some((Prefix6::holding(address, own.length), own.interface.as_str())),
@@ -295,7 +296,7 @@ mod tests {
         assert!(none(&planned_by(&both, &two)).contains("no /64 for each LAN"));
     }
 
-    /// Whoever answers DHCP must not draw packets of other networks into the tunnel.
+    /// A DHCP server must not divert packets of other networks into the tunnel.
     #[test]
     fn a_leased_domain_that_overlaps_a_network_or_a_route_of_this_host_is_refused() {
         let leased = with(lease("eth0", "203.0.113.1", "203.0.113.2"));

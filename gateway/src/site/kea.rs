@@ -56,7 +56,7 @@ impl Site {
     }
 }
 
-/// What hosts of a network get to know.
+/// Options for the hosts of a network.
 fn options(dhcp: &Dhcp, number: usize, router: String) -> Vec<Value> {
     let mut options = vec![json!({ "name": "routers", "data": router })];
     let servers = match &dhcp.dns {
@@ -95,14 +95,14 @@ mod tests {
         serde_json::from_str::<Value>(&text).unwrap()["Dhcp4"]["subnet4"][0].clone()
     }
 
-    /// The data of an option; null: hosts are not told it.
+    /// The data of an option; null: hosts do not get it.
     fn told(subnet: &Value, is: impl Fn(&Value) -> bool) -> Value {
         let mut all = subnet["option-data"].as_array().unwrap().iter();
         all.find(|option| is(option)).map_or(Value::Null, |option| option["data"].clone())
     }
 
     #[test]
-    fn kea_leases_what_dnsmasq_would_and_hosts_ask_the_servers_of_this_host() {
+    fn kea_leases_the_same_addresses_as_dnsmasq_and_hosts_get_the_servers_of_this_host() {
         let with = SiteOptions { dhcp: true, ..options() };
         let mut facts = with_kea();
         let lan = subnet(&with, &facts);

@@ -1,7 +1,7 @@
-//! Kea's leases as dnsmasq would write them, which is what the PCP server reads: its thread has given up the privileges that it would
-//! need to read Kea's own files.
+//! Kea's leases in dnsmasq's format, which the PCP server reads: its thread does not have the privileges to read Kea's own
+//! files.
 //!
-//! Kea's file has a line for each change, the newest at the end. Its cleaner moves what is old to other files from time to time.
+//! Kea's file has a line for each change, the newest at the end. Its lease file cleanup (LFC) moves old lines to other files.
 //!
 //! ```text
 //!     address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,hostname,state,user_context
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 const LONGEST: u64 = 16 << 20;
 /// Leases that are followed at most: those of the lowest addresses.
 const MOST: usize = 65_536;
-/// What the names of the files end with that have older changes, the oldest first; not all are there.
+/// Suffixes of the files that have older changes, the oldest first; not all of them exist.
 const OLDER: [&str; 3] = [".completed", ".2", ".1"];
 /// `expire` of a lease without an end: a lifetime of all ones.
 const INFINITE: &str = "4294967295";
@@ -29,7 +29,7 @@ const INFINITE: &str = "4294967295";
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Change {
     address: Ipv4Addr,
-    /// Who has it from now on, and until when in seconds since 1970; `None`: nobody.
+    /// The hardware address that has it from then on, and the end of the lease in seconds since 1970; `None`: no host.
     holder: Option<(String, u64)>,
 }
 
@@ -73,7 +73,7 @@ fn older(path: &Path) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// The changes in a text, in order. A last line that is not complete is left out.
+/// The changes in a text, in order. An incomplete last line is omitted.
 fn changes(text: &str) -> impl Iterator<Item = Change> {
     text.split_inclusive('\n').filter_map(change)
 }

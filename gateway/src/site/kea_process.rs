@@ -1,8 +1,8 @@
-//! How Kea is started, and the names of its files.
+//! The start of Kea, and the names of its files.
 //!
-//! Debian's AppArmor profiles let Kea read `/etc/kea`, and write the files in `/var/lib/kea` whose names begin as its usual one does. It names
-//! the file with its process after that of its configuration, and may write one name. It does so as its own user, as its service has it: the
-//! profiles leave it no capability to write the files of others.
+//! Debian's AppArmor profiles let Kea read `/etc/kea`, and write the files in `/var/lib/kea` whose names begin as its usual one does. The
+//! name of its PID file depends on that of its configuration, and the profile allows one. It runs as its own user, as in its service: the
+//! profile does not allow the capabilities to write files of other users.
 
 use nix::unistd::User;
 use std::fs::DirBuilder;
@@ -13,9 +13,9 @@ use std::process::Command;
 
 /// Its user in Debian.
 const USER: &str = "_kea";
-/// Where it writes leases and its process, and locks its log; the package and its service make them.
+/// Folders of its leases, its PID file and the lock of its log; the package and its service create them.
 const FOLDERS: [&str; 3] = ["/var/lib/kea", "/run/kea", "/run/lock/kea"];
-/// What it keeps as that user: its port is below 1024, and hosts without an address are heard by raw sockets.
+/// The capabilities that it keeps as that user: its port is below 1024, and requests of hosts without an address arrive on raw sockets.
 const CAPABILITIES: &str = "-all,+net_bind_service,+net_raw";
 
 /// The command before Kea's arguments: as its user, if there is one.
@@ -46,7 +46,7 @@ pub(super) fn leases_file(site: &str) -> PathBuf {
     Path::new("/var/lib/kea").join(format!("kea-leases4.csv.sixway-{site}"))
 }
 
-/// It, and those that Kea's cleaner of leases makes next to it.
+/// This file, and those that Kea's lease file cleanup creates next to it.
 pub(super) fn all_leases_files(site: &str) -> impl Iterator<Item = PathBuf> {
     let file = leases_file(site);
     ["", ".1", ".2", ".completed", ".output", ".pid"].into_iter().map(move |suffix| {

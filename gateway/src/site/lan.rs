@@ -17,12 +17,12 @@ pub struct Lan {
     pub prefixes: Vec<Prefix6>,
     /// This host's addresses in them.
     pub addresses: Vec<Ipv6Addr>,
-    /// Whether an earlier configuration of the site advertised it to hosts: then they are to be told what no longer holds (RFC 9096 §3.5).
+    /// Whether an earlier configuration of the site advertised it to hosts: then prefixes that have ended are deprecated (RFC 9096 §3.5).
     pub was_advertised: bool,
 }
 
 impl Lan {
-    /// The interface of this name, with what the host has there.
+    /// The interface of this name, with the host's networks there.
     pub(super) fn of(name: &str, facts: &SiteFacts) -> Self {
         let mut lan = Self {
             interface: name.into(),

@@ -1,6 +1,6 @@
-//! What the system's DHCPv4 client knows of 6rd: OPTION_6RD in the files where dhclient and dhcpcd keep their leases.
+//! The 6rd domains of the system's DHCPv4 client: OPTION_6RD in the lease files of dhclient and dhcpcd.
 //!
-//! systemd-networkd keeps no such option in a file.
+//! systemd-networkd does not store this option.
 
 use crate::lease_text;
 use sixway_control::option_6rd::{LEASE_FILE_SIZE, SixRdOffer};
@@ -8,11 +8,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Where dhclient's files are: Debian's, Red Hat's, and those that NetworkManager has it write.
+/// Folders of dhclient's files: in Debian, in Red Hat, and with NetworkManager.
 const DHCLIENT: [&str; 3] = ["var/lib/dhcp", "var/lib/dhclient", "var/lib/NetworkManager"];
-/// dhcpcd's, of version 9 and later, and of earlier ones.
+/// Folders of dhcpcd's files: of version 9 and later, and of earlier ones.
 const DHCPCD: [&str; 2] = ["var/lib/dhcpcd", "var/lib/dhcpcd5"];
-/// Files of a directory that are looked at.
+/// Maximum files of a directory that are read.
 const MOST_FILES: usize = 64;
 
 /// A provider's 6rd domain, and the interface with the lease.
@@ -20,11 +20,11 @@ const MOST_FILES: usize = 64;
 pub struct LeasedSixRd {
     /// The interface.
     pub interface: String,
-    /// What came with the lease.
+    /// The domain in the lease.
     pub offer: SixRdOffer,
 }
 
-/// What the files of DHCP clients offer to these interfaces, below this root; the newest file's is the last. Leases may have ended.
+/// The domains in the lease files of these interfaces, below this root; that of the newest file is the last. Leases may have ended.
 pub(super) fn offers(root: &Path, interfaces: &[String]) -> Vec<LeasedSixRd> {
     let mut found: Vec<(Option<SystemTime>, LeasedSixRd)> = Vec::new();
     let mut add = |path: &Path, interface: &String, offer: Option<SixRdOffer>| {
@@ -47,7 +47,7 @@ pub(super) fn offers(root: &Path, interfaces: &[String]) -> Vec<LeasedSixRd> {
     found.into_iter().map(|(_, offered)| offered).collect()
 }
 
-/// The files with leases in a directory whose names begin so.
+/// The lease files in a directory whose names have this prefix.
 fn files(directory: &Path, begin: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path()).filter(|path| {

@@ -1,28 +1,28 @@
-//! A site behind one box: what `sixway up` makes of an interface to the LAN and one to the provider.
+//! A site behind one box: `sixway up` derives it from the interfaces to the LAN and to the provider.
 //!
 //! ```text
-//!     options    what the operator wants
-//!     facts      what the host is: addresses, MTUs, ports in use
-//!     plan       both together, or everything that is missing
-//!     configuration   the plan as a configuration file, which `sixway run` takes as well
+//!     options    the options of the command
+//!     facts      the host's state: addresses, MTUs, ports in use
+//!     plan       derived from both, or everything that is missing
+//!     configuration   the plan as a configuration file, which `sixway run` can run as well
 //!     sockets    where other programs of the host listen
 //!     lan        an interface to inside hosts
 //!     ipv6       its part for IPv6
 //!     lease      6rd domains in the leases of DHCP clients
 //!     nat64      its part for IPv6-only hosts
-//!     dns64_bounds   how much their DNS64 may do at a time
+//!     dns64_bounds   limits of their DNS64
 //!     filter     the plan as a table of the packet filter
 //!     dhcp       the plan as a configuration of dnsmasq
 //!     kea        the plan as a configuration of Kea
-//!     kea_process    how it is started
-//!     kea_leases     its leases as dnsmasq would write them
+//!     kea_process    its start
+//!     kea_leases     its leases in dnsmasq's format
 //!     dhcp_program   either program
 //!     dhcp_server    its process
-//!     standing   the files and the table that are there while the site runs, and how they are removed
+//!     standing   the files and the table that exist while the site runs, and their removal
 //!     watch      follows the host's addresses, prefixes and routes
-//!     filter_guard   makes the table again if another program removes it
-//!     summary    the plan for a reader
-//!     printed    the plan for who runs its parts by hand
+//!     filter_guard   restores the table if another program removes it
+//!     summary    the plan in some lines, for the operator
+//!     printed    the plan for `--print-config`
 //! ```
 
 mod configuration;

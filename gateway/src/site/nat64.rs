@@ -1,7 +1,7 @@
-//! How IPv6-only hosts of a site reach IPv4: a NAT64 at other ports of the public address, and a DNS64.
+//! IPv4 for IPv6-only hosts of a site: a NAT64 at other ports of the public address, and a DNS64.
 //!
-//! A host that has IPv4 as well prefers a synthesised AAAA record (RFC 6724 §2.1), and loses DNSSEC (RFC 6147 §3). So the DNS64 is
-//! announced only if that was asked for. The prefix always is (RFC 8781): hosts without IPv4 translate by it themselves.
+//! A host that has IPv4 as well prefers a synthesised AAAA record (RFC 6724 §2.1), and cannot validate it (RFC 6147 §3). So the DNS64
+//! is announced only by request. The prefix always is (RFC 8781): hosts without IPv4 synthesise addresses with it themselves.
 
 use super::facts::SiteFacts;
 use super::ipv6::Ipv6;
@@ -17,7 +17,7 @@ const LOCAL_USE: &str = "64:ff9b:1::/96";
 /// RFC 6598.
 const SHARED: Prefix4 = Prefix4::holding(Ipv4Addr::new(100, 64, 0, 0), 10);
 
-/// How IPv6-only hosts reach IPv4.
+/// The NAT64 for IPv6-only hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nat64 {
     /// Its prefix.
@@ -26,29 +26,29 @@ pub struct Nat64 {
     pub inside: Vec<Prefix6>,
     /// This host's addresses there, at which a DNS64 listens.
     pub at: Vec<Ipv6Addr>,
-    /// IPv4 networks that it does not lead to, although its prefix may represent them.
+    /// IPv4 networks that it does not translate to, although its prefix may represent them.
     pub excluded: Vec<Prefix4>,
     /// Source of the gateway's ICMPv6 errors.
     pub own: Ipv6Addr,
     /// Ports of the public address that are the NAT64's.
     pub ports: Vec<RangeInclusive<u16>>,
-    /// What there is of a DNS64.
+    /// The DNS64.
     pub dns64: Dns64,
 }
 
-/// What there is of a DNS64, at the LAN's IPv6 addresses.
+/// The DNS64 at the LAN's IPv6 addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dns64 {
     /// It is announced to all hosts.
     Announced,
-    /// It answers hosts that ask it.
+    /// It answers queries, but is not announced.
     Listens,
     /// None, and why.
     None(String),
 }
 
-/// The NAT64 of the site, or why there is none; `None`: it is not wanted. `links`: how its hosts have IPv6, their prefixes, and this host's
-/// address in each. `public`: its IPv4 address at the moment, and ports there.
+/// The NAT64 of the site, or why there is none; `None`: it is disabled. `links`: the IPv6 connectivity of its hosts, their prefixes, and this
+/// host's address in each. `public`: its current IPv4 address, and ports there.
 pub(super) fn planned(
     options: &SiteOptions,
     (ipv6, links): (&Ipv6, &[(Prefix6, Ipv6Addr)]),
@@ -60,7 +60,7 @@ pub(super) fn planned(
         Nat64Option::No => {
             if options.ipv6_mostly {
                 let what = "--ipv6-mostly needs a NAT64, by which hosts without IPv4 reach IPv4";
-                faults.push(format!("{what}; leave out --nat64=no"));
+                faults.push(format!("{what}; omit --nat64=no"));
             }
             return None;
         }
@@ -74,7 +74,7 @@ pub(super) fn planned(
         lacks.push(
             match ipv6.is_tunnelled() {
                 false => "no interface of the LAN has a global IPv6 address with a /64",
-                true => "the public address, by which the tunnel's prefix would be known, is missing or gives none",
+                true => "the tunnel's prefix is unknown: the public address is missing, or has no prefix",
             }
             .to_owned(),
         );
@@ -105,7 +105,7 @@ pub(super) fn planned(
     })
 }
 
-/// Behind a provider's or another router's NAT, IPv6-only hosts may need servers in that network, and reach one another by its addresses.
+/// Behind a provider's or another router's NAT, IPv6-only hosts may need servers in that network, and reach each other by its addresses.
 const fn prefix(public: Option<Ipv4Addr>) -> &'static str {
     match public {
         Some(address) if is_private(address) => LOCAL_USE,
@@ -117,7 +117,7 @@ const fn is_private(address: Ipv4Addr) -> bool {
     address.is_private() || SHARED.contains(address)
 }
 
-/// This host's private networks, but for the one outside: as with the well-known prefix, IPv6-only hosts do not reach them.
+/// This host's private networks, except for the outside network: as with the well-known prefix, IPv6-only hosts do not reach them.
 fn excluded(prefix: &str, public: Option<Ipv4Addr>, facts: &SiteFacts) -> Vec<Prefix4> {
     let mut networks = Vec::new();
     for own in facts.host.addresses.iter().filter(|_| prefix == LOCAL_USE) {

@@ -1,4 +1,4 @@
-//! What the operator wants of `sixway up`.
+//! The options of `sixway up`.
 
 use clap::ValueEnum;
 use sixway_wire::Prefix6;
@@ -8,21 +8,21 @@ use std::str::FromStr;
 /// The gateway's device.
 pub(super) const DEVICE: &str = "sixway0";
 
-/// Whether IPv6-only hosts reach IPv4 by NAT64, and to whom the DNS64 is announced.
+/// Whether IPv6-only hosts reach IPv4 by NAT64, and to which hosts the DNS64 is announced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Nat64Option {
-    /// NAT64 if it can be; the DNS64 answers whoever asks it, and is not announced.
+    /// NAT64 if it is possible; the DNS64 answers queries, and is not announced.
     #[default]
     Auto,
-    /// NAT64 must be, and the DNS64 is announced to all hosts.
+    /// NAT64 is required, and the DNS64 is announced to all hosts.
     Dns64,
-    /// NAT64 must be, and its prefix alone is announced.
+    /// NAT64 is required, and only its prefix is announced.
     Pref64,
     /// None.
     No,
 }
 
-/// What the operator wants of `sixway up`.
+/// The options of `sixway up`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteOptions {
     /// The gateway's name.
@@ -37,19 +37,19 @@ pub struct SiteOptions {
     pub fast_path: bool,
     /// Whether IPv6-only hosts reach IPv4 by NAT64 and DNS64.
     pub nat64: Nat64Option,
-    /// Whether hosts of the LAN may ask for mappings by PCP and NAT-PMP.
+    /// Whether hosts of the LAN may request mappings by PCP and NAT-PMP.
     pub pcp: bool,
     /// Whether hosts get IPv4 addresses by DHCP.
     pub dhcp: bool,
-    /// Whether hosts that can do without IPv4 are asked to.
+    /// Whether hosts that can do without IPv4 are requested to (RFC 8925).
     pub ipv6_mostly: bool,
-    /// Whether IPv6 comes by the provider's 6rd domain.
+    /// Whether the site has IPv6 by the provider's 6rd domain.
     pub six_rd: SixRdOption,
-    /// The relay of 6to4, if IPv6 is to come by it where there is nothing better.
+    /// The relay of 6to4, which is used without native IPv6 and 6rd.
     pub six_to_four: Option<Ipv4Addr>,
 }
 
-/// Whether IPv6 comes by 6rd.
+/// Whether the site has IPv6 by 6rd.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum SixRdOption {
     /// If the provider's DHCP server offers it (RFC 5969 §7.1.1), and there is no native IPv6.

@@ -1,4 +1,4 @@
-//! What was asked for and what the host is, together: the plan of a site, or everything that is missing for it.
+//! The plan of a site, derived from the options and the host's state, or everything that is missing for it.
 
 use super::dhcp_program::DhcpProgram;
 use super::facts::{PCP, SiteFacts};
@@ -18,17 +18,17 @@ const LEAST_MTU: u32 = 1_280;
 const ETHERNET: u32 = 1_500;
 /// Smaller networks have no room for leases.
 const LONGEST_PREFIX: u8 = 29;
-/// RFC 7335: addresses that translators may have, which nobody routes.
+/// RFC 7335: addresses for translators, which are not routed.
 const SERVICE_ADDRESSES: RangeInclusive<u8> = 2..=6;
 
-/// How inside hosts get IPv4 addresses.
+/// DHCP for inside hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dhcp {
-    /// Who leases them.
+    /// The program that leases addresses.
     pub program: DhcpProgram,
-    /// Who answers their DNS queries.
+    /// The DNS servers of hosts.
     pub dns: DhcpDns,
-    /// Whether hosts that can do without IPv4 are asked to (RFC 8925).
+    /// Whether hosts that can do without IPv4 are requested to (RFC 8925).
     pub ipv6_mostly: bool,
 }
 
@@ -43,7 +43,7 @@ pub enum DhcpDns {
     Other(Vec<Ipv4Addr>),
     /// With Kea: those of `/etc/resolv.conf`, by NAT44.
     Hosts(Vec<Ipv4Addr>),
-    /// With Kea, nobody: inside hosts reach no server of `/etc/resolv.conf`.
+    /// With Kea, none: inside hosts reach no server of `/etc/resolv.conf`.
     None,
 }
 
@@ -56,9 +56,9 @@ pub struct Site {
     pub device: String,
     /// The interface to the provider.
     pub wan: String,
-    /// It, and the interface by which the IPv6 Internet comes, if that is another one, such as a tunnel of the kernel.
+    /// This interface, and that of IPv6's default route, if it is another one, such as a tunnel of the kernel.
     pub outside: Vec<String>,
-    /// Its IPv4 address at the moment.
+    /// Its current IPv4 address.
     pub public: Option<Ipv4Addr>,
     /// Its MTU, if that is smaller than Ethernet's (PPPoE: 1492).
     pub small_mtu: Option<u32>,
@@ -68,15 +68,15 @@ pub struct Site {
     pub own: Ipv4Addr,
     /// Ports of the public address that are the NAT44's.
     pub ports: Vec<RangeInclusive<u16>>,
-    /// How inside hosts have IPv6.
+    /// The IPv6 connectivity of inside hosts.
     pub ipv6: Ipv6,
-    /// How IPv6-only hosts reach IPv4, or why they do not; `None`: they are not to.
+    /// The NAT64, or why there is none; `None`: it is disabled.
     pub nat64: Option<Result<Nat64, String>>,
-    /// How many files the gateway's process may open.
+    /// The number of files that the gateway's process may open.
     pub descriptors: Option<u64>,
-    /// Whether hosts may ask for mappings by PCP and NAT-PMP.
+    /// Whether hosts may request mappings by PCP and NAT-PMP.
     pub pcp: bool,
-    /// How they get IPv4 addresses; `None`: from somebody else.
+    /// DHCP for inside hosts; `None`: another program leases addresses.
     pub dhcp: Option<Dhcp>,
     /// DNS servers for inside hosts' IPv6.
     pub dns: Vec<Ipv6Addr>,
@@ -134,7 +134,7 @@ impl Site {
     }
 }
 
-/// Where strangers come from. What is not a name that nft can read cannot be named there.
+/// The outside interfaces. Those with names that nft cannot read are omitted.
 fn outside(wan: &str, lans: &[Lan], facts: &SiteFacts) -> Vec<String> {
     let mut all = vec![wan.to_owned()];
     for name in &facts.defaults6 {
@@ -145,20 +145,21 @@ fn outside(wan: &str, lans: &[Lan], facts: &SiteFacts) -> Vec<String> {
     all
 }
 
-/// The interface to the provider: as written, else that of the default route.
+/// The interface to the provider: as configured, else that of the default route.
 fn wan(options: &SiteOptions, facts: &SiteFacts, faults: &mut Vec<String>) -> Option<String> {
     let Some(written) = &options.wan else {
         let is_other = |name: &&String| !options.lans.contains(name);
         let found = facts.defaults.iter().find(is_other).cloned();
         if found.is_none() {
             faults.push(
-                "there is no default route of IPv4 to tell the interface to the provider; write --wan".into(),
+                "the interface to the provider is unknown, as there is no IPv4 default route; write --wan"
+                    .into(),
             );
         }
         return found;
     };
     if options.lans.contains(written) {
-        faults.push(format!("{written} is --lan and --wan; they are two interfaces"));
+        faults.push(format!("{written} is both --lan and --wan; name two different interfaces"));
     }
     is_usable(written, "--wan", facts, faults).then(|| written.clone())
 }
@@ -199,7 +200,7 @@ fn is_usable(name: &str, option: &str, facts: &SiteFacts, faults: &mut Vec<Strin
         let others: Vec<&str> = others.map(String::as_str).collect();
         faults.push(format!("{option}: there is no interface {name}; there are {}", others.join(", ")));
     } else if name == "lo" {
-        faults.push(format!("{option}: lo leads nowhere"));
+        faults.push(format!("{option}: lo is the loopback interface"));
     }
     is_plain && is_there && name != "lo"
 }
@@ -222,15 +223,13 @@ fn dhcp(options: &SiteOptions, lans: &[Lan], facts: &SiteFacts, faults: &mut Vec
     }
     let Some(program) = facts.dhcp_program else {
         let what = "--dhcp needs dnsmasq or Kea";
-        faults.push(format!(
-            "{what}; install the package dnsmasq-base or kea-dhcp4-server, or leave out --dhcp"
-        ));
+        faults.push(format!("{what}; install the package dnsmasq-base or kea-dhcp4-server, or omit --dhcp"));
         return None;
     };
     Some(Dhcp { program, dns: dhcp_dns(program, lans, facts), ipv6_mostly: options.ipv6_mostly })
 }
 
-/// Who answers at this host's addresses already, else dnsmasq: of several addresses, it cannot leave out some.
+/// The program that already answers at this host's addresses, else dnsmasq, which cannot exclude some of several addresses.
 fn dhcp_dns(program: DhcpProgram, lans: &[Lan], facts: &SiteFacts) -> DhcpDns {
     let own = || lans.iter().flat_map(|lan| &lan.own).copied();
     let is_taken = |address: &Ipv4Addr| facts.answers_dns(IpAddr::V4(*address));
@@ -248,7 +247,7 @@ fn dhcp_dns(program: DhcpProgram, lans: &[Lan], facts: &SiteFacts) -> DhcpDns {
     }
 }
 
-/// DNS servers of this host that others reach, too.
+/// DNS servers of this host that other hosts can also reach.
 fn reached_by_ipv4(facts: &SiteFacts) -> Vec<Ipv4Addr> {
     let all = facts.host.resolvers.iter().filter(|server| server.port() == 53);
     let all = all.filter_map(|server| match server.ip() {
@@ -261,7 +260,7 @@ fn reached_by_ipv4(facts: &SiteFacts) -> Vec<Ipv4Addr> {
         .collect()
 }
 
-/// Those of this host that inside hosts reach as well.
+/// Those of this host that inside hosts can also reach.
 fn dns(facts: &SiteFacts) -> Vec<Ipv6Addr> {
     let all = facts.host.resolvers.iter().filter(|server| server.port() == 53);
     let all = all.filter_map(|server| match server.ip() {
@@ -271,7 +270,7 @@ fn dns(facts: &SiteFacts) -> Vec<Ipv6Addr> {
     all.filter(|address| !address.is_loopback() && !address.is_unicast_link_local()).take(3).collect()
 }
 
-/// What the device's MTU is to be.
+/// The device's MTU.
 pub(super) fn device_mtu(site: &Site) -> Option<u32> {
     site.small_mtu.map(|mtu| mtu.max(LEAST_MTU))
 }
@@ -360,7 +359,7 @@ pub(super) mod tests {
         same.host.addresses[1].address = "192.168.1.7".parse().unwrap();
         assert!(faults(&options(), &same).contains("addresses of the same network"));
         let both = SiteOptions { lans: vec!["eth0".into()], ..options() };
-        assert!(faults(&both, &facts()).contains("they are two interfaces"));
+        assert!(faults(&both, &facts()).contains("name two different interfaces"));
     }
 
     #[test]

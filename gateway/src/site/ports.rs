@@ -1,4 +1,4 @@
-//! Which ports of the public address are the translators', and which stay the box's own.
+//! The translators' ports of the public address; the others remain the box's own.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -52,7 +52,7 @@ fn largest(mut parts: Part, ranges: usize) -> Part {
     parts
 }
 
-/// As the configuration has them.
+/// In the syntax of the configuration.
 pub(super) fn written(ports: &[RangeInclusive<u16>]) -> String {
     let parts: Vec<String> = ports.iter().map(|part| format!("{}-{}", part.start(), part.end())).collect();
     parts.join(",")
@@ -91,7 +91,7 @@ mod tests {
         let (ranges, _) = free(Some(&(32_768..=60_999)), &services);
         assert_eq!(ranges.len(), RANGES);
         assert!(ranges.iter().all(|range| services.iter().all(|port| !range.contains(port))));
-        // A host with a service at every port has nothing to give.
+        // A host with a service at every port has none left.
         assert_eq!(free(None, &(0..=u16::MAX).collect()), (Vec::new(), Vec::new()));
     }
 }

@@ -1,16 +1,16 @@
-//! The plan for who runs its parts by hand: the configuration, and as comments what is not the gateway's.
+//! The output of `--print-config`: the configuration, with the settings of other programs as comments.
 
 use super::plan::Site;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Each line of the packet filter's commands and of dnsmasq's configuration begins so.
+/// Prefixes of the lines of the packet filter's commands and of the DHCP server's configuration.
 const NFT: &str = "#nft";
 const DNSMASQ: &str = "#dnsmasq";
 const KEA: &str = "#kea";
 
 impl Site {
-    /// The configuration file, which `sixway run` takes, with the rest as comments. `leases`: the file of dnsmasq's leases.
+    /// The configuration file for `sixway run`, with the other settings as comments. `leases`: the file of dnsmasq's leases.
     pub(super) fn printed(&self, leases: &Path) -> String {
         let mut text = self.configuration();
         if self.firewall {

@@ -1,4 +1,4 @@
-//! At which addresses and ports programs of this host listen, as the kernel's tables say (proc(5), `/proc/net/tcp`).
+//! The addresses and ports at which programs of this host listen, from the kernel's tables (proc(5), `/proc/net/tcp`).
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
@@ -15,10 +15,10 @@ pub(super) struct Socket {
     pub address: IpAddr,
 }
 
-/// Each table of the kernel, and the state of a socket there that receives from anybody.
+/// Each table of the kernel, and the state of a socket there that is not connected.
 const TABLES: [(&str, &str); 4] = [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")];
 
-/// All of them. Those of the loopback interface do not matter to others.
+/// All of them. Those of the loopback interface are not reachable by other hosts.
 pub(super) fn tables() -> Vec<Socket> {
     let read = |(table, state): (&str, &'static str)| {
         let text = fs::read_to_string(format!("/proc/net/{table}")).ok()?;
@@ -27,11 +27,11 @@ pub(super) fn tables() -> Vec<Socket> {
     TABLES.into_iter().filter_map(read).flatten().collect()
 }
 
-/// No program listens at this loopback address, unless at all.
+/// No program listens at this loopback address only.
 const NOBODYS: Ipv4Addr = Ipv4Addr::new(127, 83, 53, 1);
 
-/// Whether a socket of `::` for DNS receives IPv4 as well, which the tables do not say (IPV6_V6ONLY): nobody else can have an IPv4 address
-/// at that port then. Where that cannot be tried, it does.
+/// Whether a socket of `::` for DNS receives IPv4 as well, which the tables do not contain (IPV6_V6ONLY): then no other program can bind an IPv4
+/// address at that port. If this cannot be tested, it is assumed.
 pub(super) fn takes_ipv4() -> bool {
     UdpSocket::bind((NOBODYS, DNS)).is_err()
 }

@@ -1,5 +1,5 @@
-//! What is there while a site runs, in addition to what the gateway records: its configuration file, and the table of the packet
-//! filter with the commands that make it. The table outlives a process that was killed.
+//! The site's state in addition to the gateway's records: its configuration file, and the table of the packet filter with the commands
+//! that create it. The table stays if the process is killed.
 
 use super::dhcp_program::DhcpProgram;
 use super::dhcp_server::Server;
@@ -26,11 +26,11 @@ pub struct Standing {
     name: String,
 }
 
-/// What the files of a site have in them, so that it can return.
+/// The content of a site's files, so that they can be restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteFiles(Vec<(PathBuf, Option<String>)>);
 
-/// What became of the table.
+/// Whether the table was removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TakenBack {
     /// There was none.
@@ -47,7 +47,8 @@ impl fmt::Display for TakenBack {
             Self::Nothing => f.write_str("nothing else was left"),
             Self::Removed(table) => write!(f, "table inet {table} was removed"),
             Self::Stays(table, setting) => {
-                let why = format!("{setting} is on, and without it everybody would reach the LAN");
+                let why =
+                    format!("{setting} is on, and without the table any outside host could reach the LAN");
                 write!(
                     f,
                     "table inet {table} stays, because {why}; to remove it: nft delete table inet {table}"
@@ -78,7 +79,7 @@ impl Standing {
         self.directory.join(format!("{}.leases", self.name))
     }
 
-    /// Where the pause between reloads is kept.
+    /// The file with the pause between reloads.
     pub(super) fn pause_file(&self) -> PathBuf {
         self.directory.join(format!("{}.reloads", self.name))
     }
@@ -87,7 +88,7 @@ impl Standing {
         self.directory.join(format!("{}.filter", self.name))
     }
 
-    /// The same site with the ports of the one that runs, whose sessions have them.
+    /// The same site with the ports of the running one, whose sessions use them.
     pub fn continued(&self, site: Site) -> Site {
         match self.configuration() {
             Some(before) => site.continuing(&before),
@@ -95,14 +96,14 @@ impl Standing {
         }
     }
 
-    /// The files as they are.
+    /// The current files.
     pub fn files(&self) -> SiteFiles {
         let of_servers = self.dhcp_servers().map(|server| server.configuration);
         let files = [self.configuration_file(), self.script_file()].into_iter().chain(of_servers);
         SiteFiles(files.map(|file| (file.clone(), fs::read_to_string(file).ok())).collect())
     }
 
-    /// Writes the files as they were, and makes the table that they say.
+    /// Restores the files, and the table that they describe.
     pub fn put_back(&self, files: &SiteFiles) {
         let servers = self.dhcp_servers();
         for (file, text) in &files.0 {
@@ -123,7 +124,7 @@ impl Standing {
         }
     }
 
-    /// Writes the configuration, and makes the table if there is to be one. Before the gateway enables forwarding.
+    /// Writes the configuration, and creates the table if it is enabled. Must be called before the gateway enables forwarding.
     ///
     /// # Errors
     /// What could not be written, or nft's words.
@@ -159,13 +160,13 @@ impl Standing {
         Ok(())
     }
 
-    /// Makes the table if there is to be one, and writes what makes it.
+    /// Creates the table if it is enabled, and writes its commands.
     ///
     /// # Errors
     /// What could not be written, or nft's words.
     pub(super) fn make_table(&self, site: &Site) -> Result<(), String> {
         if !site.firewall {
-            // One that a killed process left. The operator wants none.
+            // The table of a killed process; it is disabled now.
             let _ = nft::execute(&format!("delete table inet {}\n", table_name(&self.name)));
             let _ = fs::remove_file(self.script_file());
             return Ok(());
@@ -183,7 +184,7 @@ impl Standing {
         })
     }
 
-    /// What the host is, without the servers of this site that run. The gateway's run if it does; dnsmasq outlives it.
+    /// The host's state, without the running servers of this site. The gateway's run if it runs; dnsmasq may outlive it.
     pub fn facts(&self, runs: bool) -> SiteFacts {
         let configuration = self.configuration().filter(|_| runs).unwrap_or_default();
         let mut dns = dns64_addresses(&configuration);
@@ -196,7 +197,7 @@ impl Standing {
             dns.extend(listens.filter_map(|address| address.parse::<IpAddr>().ok()));
         }
         let pcp = configuration.lines().any(|line| line == "[pcp]");
-        // One that is added meanwhile is there afterwards, and one that is removed was there before.
+        // A socket that is opened meanwhile is in the second list, and one that is closed in the first.
         let mut added = host::added_addresses(&self.directory, &self.name);
         let facts = SiteFacts::gather();
         added.extend(host::added_addresses(&self.directory, &self.name));
@@ -204,7 +205,7 @@ impl Standing {
         facts.without_own(&OwnSockets { dns, pcp })
     }
 
-    /// The site for who runs its parts by hand.
+    /// The site as `--print-config` prints it.
     pub fn printed(&self, site: &Site) -> String {
         site.printed(&self.leases_file())
     }
@@ -219,7 +220,7 @@ impl Standing {
         fs::read_to_string(self.script_file()).ok()
     }
 
-    /// Whether the table is made by other commands than this site's.
+    /// Whether the table has other commands than this site's.
     pub(super) fn filters_otherwise(&self, site: &Site) -> bool {
         site.firewall && self.script().is_some_and(|written| written != script(site))
     }
@@ -251,7 +252,7 @@ impl Standing {
         let table = table_name(&self.name);
         match self.listing() {
             Ok(_) => {}
-            // Somebody else removed it.
+            // Another program removed it.
             Err(NftError::Refused(_)) => {
                 self.forget();
                 return Ok(TakenBack::Nothing);

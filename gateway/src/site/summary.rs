@@ -1,4 +1,4 @@
-//! The plan for a reader: what was found, and what is done, in ten lines at most.
+//! The plan in ten lines at most: what was found, and what is done.
 
 use super::dhcp_program::DhcpProgram;
 use super::filter::table_name;
@@ -82,11 +82,11 @@ impl Site {
                 true => {
                     format!("table inet {}: nothing unsolicited from {}", table_name(&self.name), self.wan)
                 }
-                false => format!("none: whoever sends to {} may reach the LAN by IPv6", self.wan),
+                false => format!("none: any host behind {} can reach the LAN by IPv6", self.wan),
             },
         );
         if self.pcp {
-            line("mappings", "by PCP and NAT-PMP, for hosts that ask; --no-pcp".to_owned());
+            line("mappings", "by PCP and NAT-PMP, by request of hosts; --no-pcp".to_owned());
         }
         let end = match self.name.as_str() {
             "site" => "sixway down".to_owned(),
@@ -97,7 +97,7 @@ impl Site {
     }
 }
 
-/// Who gives hosts IPv4 addresses and DNS servers.
+/// The programs that lease IPv4 addresses and answer DNS queries.
 fn addressed(dhcp: &Dhcp) -> String {
     let by = match dhcp.program {
         DhcpProgram::Dnsmasq => "dnsmasq",
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_and_what_is_done_are_told() {
+    fn the_summary_lists_what_is_found_and_what_is_done() {
         let told = Site::plan(&options(), &narrow()).unwrap().summary(Path::new("/run/sixway/site.toml"));
         for part in [
             "192.168.1.0/24 by NAT44 behind 203.0.113.1",

@@ -1,5 +1,5 @@
-//! What changes while a site runs. Prefixes, MTUs and default routes change with the provider: the configuration is derived again, and
-//! reloaded. The table of the packet filter is guarded by a thread of its own, which never waits for what is done here.
+//! Changes while a site runs. When prefixes, MTUs or default routes change, the configuration is derived again and reloaded. A separate
+//! thread guards the table of the packet filter, so that it never waits for this one.
 
 use super::dhcp_server::DhcpServer;
 use super::facts::SiteFacts;
@@ -18,9 +18,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Between two looks at whether the end has come.
+/// Interval between two checks whether the site ends.
 const STEP: Duration = Duration::from_millis(100);
-/// How often the host is looked at.
+/// Interval between two checks of the host's state.
 const FOLLOW: Duration = Duration::from_secs(3);
 /// A line that is lost usually returns with the same address, and sessions continue: the site waits this long for it.
 const RETURN: Duration = Duration::from_secs(300);
@@ -31,16 +31,16 @@ const TAKEOVER: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct Watch {
     ends: Arc<AtomicBool>,
-    /// Whether another process continues: then the DHCP server runs on.
+    /// Whether another process continues: then the DHCP server keeps running.
     leaves: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Watch {
-    /// Watches a site from now on. Signals are to be blocked before, so that these threads take none.
+    /// Starts to watch a site. Signals must be blocked before, so that these threads receive none.
     ///
     /// # Errors
-    /// The kernel grants no thread.
+    /// The kernel creates no thread.
     pub fn start(standing: &Standing, options: SiteOptions) -> io::Result<Self> {
         let (ends, leaves) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let mut watch = Self { ends: Arc::clone(&ends), leaves: Arc::clone(&leaves), threads: Vec::new() };
@@ -91,15 +91,15 @@ struct Plan {
     written: Option<String>,
     /// Since when the file has another one.
     foreign: Option<Instant>,
-    /// What is missing, so that it is logged once.
+    /// What is missing; logged once.
     trouble: Option<String>,
-    /// Why the site has no uplink, so that it is logged once.
+    /// Why the site has no uplink; logged once.
     uplink: Option<String>,
     /// Whether the interface to the provider had an IPv4 address.
     had_address: bool,
     /// Since when it has none.
     lost: Option<Instant>,
-    /// The table could not be made, and whether the configuration had changed as well: it is tried again.
+    /// The table could not be created and will be tried again; and whether the configuration had changed as well.
     pending: Option<bool>,
     dhcp: DhcpServer,
 }
@@ -153,7 +153,7 @@ impl Plan {
         self.lost.is_some_and(|lost| lost.elapsed() < RETURN) && !has_new
     }
 
-    /// The configuration in the file. What another process wrote is left alone for a while: it is taking over.
+    /// The configuration in the file. If another process wrote it, that process is taking over, and the file is not changed for some time.
     fn before(&mut self) -> Option<String> {
         let now = self.standing.configuration()?;
         if self.written.as_ref() == Some(&now) {
@@ -189,7 +189,7 @@ impl Plan {
             return false;
         }
         self.waits = false;
-        // The interface by which the IPv6 Internet comes is not part of the configuration.
+        // The interface of IPv6's default route is not part of the configuration.
         if !changed && self.pending.is_none() && !self.standing.filters_otherwise(&site) {
             self.stands = Some(site);
             return false;
@@ -198,12 +198,12 @@ impl Plan {
         self.pending = None;
         match self.standing.configure(&site).and_then(|()| self.table.replace(&site)) {
             Ok(()) if !changed => {
-                tracing::info!("the packet filter: strangers come by {}", site.outside.join(", "))
+                tracing::info!("the packet filter: outside interfaces are {}", site.outside.join(", "))
             }
             Ok(()) => {
                 self.written = self.standing.configuration();
                 self.note_reload();
-                // It reads its configuration at its start alone.
+                // It reads its configuration only when it starts.
                 self.dhcp.end();
                 tracing::info!(
                     "addresses, prefixes or routes of this host changed: the site's configuration is reloaded"
@@ -224,11 +224,11 @@ impl Plan {
 }
 
 impl Plan {
-    /// Whether the last reload was a moment ago, and the next one waits.
+    /// Whether the next reload must wait because of the last one.
     fn waits_for_pause(&mut self) -> bool {
         let left = self.pause().left();
         if !left.is_zero() && !self.waits {
-            tracing::info!("the site changes often: it is reloaded in {} s", left.as_secs());
+            tracing::info!("the site changes often: the next reload is in {} s", left.as_secs());
         }
         self.waits = !left.is_zero();
         self.waits
@@ -239,7 +239,7 @@ impl Plan {
         text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
     }
 
-    /// The reload executes this process again.
+    /// Stores the pause: the reload re-executes this process.
     fn note_reload(&self) {
         let pause = self.pause().after_reload();
         let written = serde_json::to_string(&pause).map_err(io::Error::other);
@@ -249,14 +249,14 @@ impl Plan {
         }
     }
 
-    /// The site stays as it is until the end of the pause. But strangers come by the interfaces by which they come now.
+    /// The site stays as it is until the end of the pause, but the packet filter uses the current outside interfaces.
     fn filter_meanwhile(&mut self, site: Site) {
         let Some(stands) = &mut self.stands else { return };
         stands.outside = site.outside;
         if self.standing.filters_otherwise(stands) {
             match self.table.replace(stands) {
                 Ok(()) => {
-                    tracing::info!("the packet filter: strangers come by {}", stands.outside.join(", "))
+                    tracing::info!("the packet filter: outside interfaces are {}", stands.outside.join(", "))
                 }
                 Err(error) => tracing::error!("the packet filter: {error}"),
             }
@@ -265,7 +265,7 @@ impl Plan {
 }
 
 impl Plan {
-    /// Says once that the uplink is lost, and that it is back.
+    /// Logs once that the uplink is lost, and that it is back.
     fn look_at_uplink(&mut self, site: &Site, facts: &SiteFacts) {
         let lacks = lacks(site, facts);
         match (&lacks, &self.uplink) {
@@ -278,7 +278,7 @@ impl Plan {
         self.uplink = lacks;
     }
 
-    /// Says why, once.
+    /// Logs the reason once.
     fn stays(&mut self, trouble: String) -> bool {
         if self.trouble.as_ref() != Some(&trouble) {
             tracing::warn!("the site stays as it was: {trouble}");

@@ -1,4 +1,4 @@
-//! Files that are there as a whole or not at all.
+//! Files that are replaced atomically.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};

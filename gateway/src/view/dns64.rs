@@ -27,7 +27,7 @@ const COUNTED: [Counted; 15] = [
     ("queries_sent", "Queries sent to upstreams.", |it| it.counters.asked),
     ("replies", "Replies accepted from upstreams.", |it| it.counters.replies),
     ("rejected", "Replies rejected: they did not match a query or were malformed.", |it| {
-        it.counters.disbelieved
+        it.counters.rejected
     }),
     ("timeouts", "Queries to upstreams that timed out.", |it| it.counters.unanswered),
     ("evicted", "Answers evicted from the cache before they expired.", |it| it.counters.evicted),
@@ -123,7 +123,7 @@ fn upstream((name, row): (&String, &Row)) -> UpstreamRow {
         failures: row.failed,
         timeouts: row.unanswered,
         unreachable: row.unreachable,
-        rejected: row.disbelieved,
+        rejected: row.rejected,
         truncated: row.truncated,
         notes: notes.join("; "),
     }

@@ -45,6 +45,6 @@ pub struct PcpMappingRow {
     pub ends_in: u32,
     /// `pcp` or `nat-pmp`.
     pub by: String,
-    /// Number of filters; 0: everybody may send.
+    /// Number of filters; 0: all remote hosts may send.
     pub filters: usize,
 }

@@ -88,14 +88,14 @@ fn a_check_and_the_doctor_say_what_is_exposed_to_the_internet_and_to_whom() {
     let open = format!("{server}{relay}");
     let checked = said(&open, "check");
     for line in [
-        "warning: teredo_server is open to anybody: UDP 80.64.79.1:3544 · serves any IPv4 host",
-        "warning: teredo_relay is open to anybody: UDP 80.64.79.1:3545 · takes packets of any IPv4 host",
+        "warning: teredo_server is open to any host: UDP 80.64.79.1:3544 · serves any IPv4 host",
+        "warning: teredo_relay is open to any host: UDP 80.64.79.1:3545 · takes packets of any IPv4 host",
     ] {
         assert!(checked.contains(line), "{checked}");
     }
     let restricted = said(&format!("{relay}serves = [\"2001:db8::/32\"]\n"), "check");
     assert!(restricted.contains("note: teredo_relay: UDP 80.64.79.1:3545"), "{restricted}");
     let examined = said(&open, "doctor");
-    assert!(examined.contains("teredo_server is open to anybody, as configured"), "{examined}");
-    assert!(examined.contains("teredo_relay is open to anybody, as configured"), "{examined}");
+    assert!(examined.contains("teredo_server is open to any host, as configured"), "{examined}");
+    assert!(examined.contains("teredo_relay is open to any host, as configured"), "{examined}");
 }

@@ -115,7 +115,7 @@ fn a_b4_follows_its_lease_a_command_and_its_prefix_without_a_restart() {
     let lease = network.directory.join("lease");
     let mut near = b4(&network, &format!("aftr_lease_file = {lease:?}\n"));
     shows(&network, "no AFTR known yet");
-    shows(&network, "check that the DHCPv6 client asks for option 64");
+    shows(&network, "check that the DHCPv6 client requests option 64");
     let far = aftr(&network, AFTRS[0], B4S[0]);
     fs::write(&lease, format!("{}\n", AFTRS[0])).unwrap();
     shows(&network, &format!("⇄ AFTR {}", AFTRS[0]));

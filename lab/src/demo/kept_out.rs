@@ -76,7 +76,7 @@ fn tried(site: &Site, host: &LanHost) -> Result<String> {
     Ok(format!("0 of {} let in: {}, {more}", attempts.len(), own.join(", ")))
 }
 
-/// Nobody listens at a host's port of a connection: there, a refusal is the host's own.
+/// No program listens at the port of a host's connection: there, a refusal is the host's own.
 fn is_let_in(site: &Site, (from, to, is_of_translator): &Attempt) -> Result<bool> {
     let error = site.network.host(from)?.enter(|| TcpStream::connect_timeout(to, PATIENCE).err())?;
     Ok(error.is_none_or(|error| *is_of_translator && error.kind() == ErrorKind::ConnectionRefused))

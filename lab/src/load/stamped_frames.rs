@@ -302,7 +302,7 @@ pub struct XdpResponder {
 
 impl XdpResponder {
     /// Attaches it. A veth device takes answers only if it has a program, too: `other_end` gets one that lets all pass, if it has no sink. UDP of sockets
-    /// has unfinished checksums as long as their devices are not told to finish them (`ethtool -K DEVICE tx off`).
+    /// has unfinished checksums unless their devices are configured to finish them (`ethtool -K DEVICE tx off`).
     ///
     /// # Errors
     /// The kernel refuses it.

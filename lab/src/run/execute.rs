@@ -38,7 +38,7 @@ impl<'a> Laboratory<'a> {
     }
 }
 
-/// Measures what the store does not have yet and a budget of seconds has time for, each cell that fails once more at the end. `say` hears of each
+/// Measures what the store does not have yet and a budget of seconds has time for, each cell that fails once more at the end. `say` is called for each
 /// before it begins.
 ///
 /// # Errors

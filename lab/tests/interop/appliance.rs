@@ -227,7 +227,7 @@ fn settings_are_data() -> Result<()> {
     menu.write("store/appliance.conf", &text)?;
     let said = menu.run("menu", &["3"])?.succeeded()?.stdout;
     assert!(!trap.exists() && said.contains("lan4=192.168.1.1/24"), "{said}");
-    // The kernel's command line comes first.
+    // Kernel command line parameters come first.
     menu.write("store/appliance.conf", "wan=eth0\nlan=eth1\n")?;
     menu.write("cmdline", "quiet sixway.wan=eth1 sixway.lan=eth0 sixway.ipv6=6to4:1.2.3\n")?;
     let said = menu.run("menu", &["3"])?.succeeded()?.stdout;

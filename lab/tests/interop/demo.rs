@@ -1,4 +1,4 @@
-//! The demonstration's site, as `make demo` shows it: it fails if a host does not reach a server, if somebody is let in, or if something is
+//! The demonstration's site, as `make demo` shows it: it fails if a host does not reach a server, if an unsolicited connection is accepted, or if something is
 //! left.
 
 use crate::Interop;

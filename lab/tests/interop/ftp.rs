@@ -23,7 +23,7 @@ pub const TESTS: &[Interop] = &[
         nat44,
     ),
     Interop::new("ftp_is_active_and_passive_behind_nat64", &["sixway", "vsftpd", "curl", "lftp"], nat64),
-    Interop::new("a_page_in_a_browser_opens_no_port_by_ftp", &["sixway", "vsftpd", "curl"], page),
+    Interop::new("a_web_page_in_a_browser_opens_no_port_by_ftp", &["sixway", "vsftpd", "curl"], page),
     Interop::new("ftp_with_tls_passes_unchanged", &["sixway", "vsftpd", "curl", "openssl"], secured),
 ];
 

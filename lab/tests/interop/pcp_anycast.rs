@@ -64,7 +64,7 @@ fn anycast() -> Result<()> {
         let (result, _, port) = read(client.enter(|| exchange(address, &map(host, 0)))?)?;
         assert_eq!((result, port > 0), (0, true), "{address}");
     }
-    // Nobody outside is answered there.
+    // Outside hosts get no answer there.
     let from_outside = |request: &[u8]| exchange_from("203.0.113.2", ADDRESSES[0], request, SHORT);
     assert_eq!(server.enter(|| from_outside(&map("203.0.113.2", 0)))?, None);
     // What the host begins itself has another source, also on devices without addresses.

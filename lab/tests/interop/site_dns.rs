@@ -22,7 +22,7 @@ pub const TESTS: &[Interop] = &[
         PROGRAMS,
         elsewhere,
     ),
-    Interop::new("site_up_tells_hosts_the_server_that_answers_at_all_addresses", PROGRAMS, everywhere),
+    Interop::new("site_up_announces_the_dns_server_that_answers_at_all_addresses", PROGRAMS, everywhere),
 ];
 
 /// The box at the LAN.

@@ -26,7 +26,7 @@ pub const TESTS: &[Interop] = &[
         behind_a_nat,
     ),
     Interop::new(
-        "site_up_over_pppoe_is_fine_by_the_doctor",
+        "doctor_finds_no_fault_of_site_up_over_pppoe",
         &["sixway", "nft", "nsd", "taskset", "unshare", "python3"],
         over_pppoe,
     ),

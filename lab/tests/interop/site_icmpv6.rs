@@ -11,11 +11,15 @@ use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Interop] = &[
-    Interop::new("site_up_lets_errors_in_about_flows_that_hosts_opened", &["sixway", "nft"], errors),
-    Interop::new("site_up_lets_no_other_icmpv6_in_than_echo_requests", &["sixway", "nft"], unsolicited),
-    Interop::new("site_up_returns_nothing_to_where_it_came_from", &["sixway", "nft"], no_circle),
+    Interop::new("site_up_accepts_icmpv6_errors_about_flows_of_inside_hosts", &["sixway", "nft"], errors),
+    Interop::new(
+        "site_up_accepts_no_unsolicited_icmpv6_except_echo_requests",
+        &["sixway", "nft"],
+        unsolicited,
+    ),
+    Interop::new("site_up_drops_packets_that_would_loop_to_the_provider", &["sixway", "nft"], no_circle),
     Interop::new("site_up_keeps_icmpv6_of_the_site_within_it", &["sixway", "nft"], outward),
-    Interop::new("site_up_leaves_icmpv6_to_the_box_to_its_own_rules", &["sixway", "nft"], to_the_box),
+    Interop::new("site_up_does_not_filter_icmpv6_to_the_box", &["sixway", "nft"], to_the_box),
 ];
 
 /// The box's addresses outside and inside.
@@ -38,7 +42,7 @@ fn message(kind: u8, code: u8, body: &[u8]) -> Vec<u8> {
     [&[kind, code, 0, 0, 0, 0, 5, 0][..], body].concat()
 }
 
-/// Sends each message, and tells of which types and codes the receiver got one. The last is an echo request that arrives.
+/// Sends each message, and returns the types and codes that the receiver got. The last is an echo request that arrives.
 fn arrived(
     from: &UdpSocket,
     to: &str,
@@ -103,7 +107,7 @@ fn quoted(from: SocketAddr, to: SocketAddr) -> Result<Vec<u8>> {
 }
 
 /// RFC 4890 §4.3.1 and §4.3.2: all errors with all codes that are known, if they are about a flow that a host of the LAN opened; §4.3.5: none
-/// of the experimental types. About a packet that nobody sent, nothing comes in.
+/// of the experimental types. Errors about a packet that was not sent are dropped.
 fn errors() -> Result<()> {
     let network = home()?;
     up(&network, &[])?;
@@ -133,7 +137,7 @@ fn errors() -> Result<()> {
     Ok(())
 }
 
-/// RFC 4890 §4.3: what nobody asked for. Replies of mobility (RFC 6275) cannot be told from unsolicited ones.
+/// RFC 4890 §4.3: unsolicited messages. Mobile IPv6 replies (RFC 6275) cannot be distinguished from unsolicited ones.
 fn unsolicited() -> Result<()> {
     let network = home()?;
     up(&network, &[])?;

@@ -68,7 +68,7 @@ pub fn ends_with_another_hosts_lease(network: &Network, client: u32, address: &s
     assert_eq!(passes(&host, at(&stranger)?, &stranger)?, mapped);
     // The lease is looked at each second.
     std::thread::sleep(Duration::from_secs(3));
-    // Whoever is on the LAN could send this in the host's name.
+    // Any host of the LAN could forge this.
     network.with_process(client, Process::stop)?;
     std::thread::sleep(Duration::from_secs(5));
     passes(&stranger, mapped, &host)?;

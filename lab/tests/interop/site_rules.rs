@@ -16,7 +16,11 @@ use std::process::Command;
 use std::time::Duration;
 
 pub const TESTS: &[Interop] = &[
-    Interop::new("site_up_on_a_host_that_drops_by_default_is_told_each_rule", &PROGRAMS, told_each_rule),
+    Interop::new(
+        "doctor_prints_each_missing_rule_on_a_host_that_drops_by_default",
+        &PROGRAMS,
+        told_each_rule,
+    ),
     Interop::new("site_up_works_with_the_rules_of_its_page_for_nftables", &PROGRAMS, by_nftables),
     Interop::new("site_up_works_with_the_rules_of_its_page_for_docker", &WITH_IPTABLES, next_to_docker),
 ];
@@ -78,7 +82,7 @@ fn block(begin: &str) -> Result<String> {
     Ok(text.replace("eth1", "in0").replace("eth0", "out0"))
 }
 
-/// What hosts of the LAN need of the box and of both Internets; and strangers still do not get in.
+/// The services of the box and both Internets that hosts of the LAN need; unsolicited packets are still dropped.
 fn works(network: &Network) -> Result<()> {
     let host = network.host("host")?;
     host.ip("-4 address flush dev up0")?;

@@ -26,7 +26,7 @@ pub const TESTS: &[Interop] = &[
     Interop::new("site_up_by_6to4_serves_hosts_without_ipv4", PROGRAMS, six_to_four),
 ];
 
-/// The server, which is a relay of tunnels as well, and a stranger next to it. These addresses are global, unlike those for documentation.
+/// The server, which is a relay of tunnels as well, and an uncontacted host next to it. These addresses are global, unlike those for documentation.
 const SERVER: &str = "5.6.7.2";
 const STRANGER: &str = "5.6.7.3";
 /// The server as IPv6-only hosts see it.
@@ -66,7 +66,7 @@ fn reads_the_page(network: &Network, dns64: &str) -> Result<()> {
     Ok(())
 }
 
-/// With the host's address: what it asked for comes in, by its port of the public address, and nothing else does. A stranger in the IPv6
+/// With the host's address: replies arrive, at its port of the public address, and nothing else does. An uncontacted host in the IPv6
 /// Internet may write the NAT64's prefix into the source of a packet, which the tunnel then brings here.
 fn strangers_stay_out(network: &Network, host6: &str, public: &str) -> Result<()> {
     network.address("host", "up0", &format!("{host6}/64"))?;

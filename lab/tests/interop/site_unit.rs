@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::Duration;
 
 pub const TESTS: &[Interop] = &[Interop::new(
-    "the_service_of_a_site_starts_it_with_its_options_and_capabilities_and_hears_that_it_is_ready",
+    "the_service_of_a_site_starts_it_with_its_options_and_capabilities_and_is_notified_when_it_is_ready",
     &["sixway", "nft", "dnsmasq", "busybox", "setpriv"],
     starts,
 )];

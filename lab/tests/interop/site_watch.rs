@@ -24,12 +24,12 @@ pub const TESTS: &[Interop] = &[
         tried_again,
     ),
     Interop::new(
-        "a_prefix_that_flaps_is_followed_at_once_and_does_not_keep_the_site_reloading",
+        "a_flapping_prefix_is_followed_immediately_and_does_not_cause_continuous_reloads",
         &["sixway", "nft"],
         prefix_flaps,
     ),
     Interop::new(
-        "an_address_that_flaps_is_followed_at_once_and_does_not_keep_the_gateway_reloading",
+        "a_flapping_address_is_followed_immediately_and_does_not_cause_continuous_reloads",
         &["sixway", "nft"],
         address_flaps,
     ),

@@ -19,7 +19,7 @@ pub struct TunConfig {
     /// The device outlives the process: its routes stay, and the next start adopts it. `false` also takes that property
     /// away from a device that is adopted.
     pub persist: bool,
-    /// Somebody else made the device: its queueing discipline and the length of its queue stay.
+    /// The device existed before: its queueing discipline and the length of its queue stay.
     pub found: bool,
     /// The realm whose hosts are behind the device.
     pub realm: Realm,

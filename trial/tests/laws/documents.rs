@@ -1,7 +1,8 @@
-//! Documents: their links, the index of the decisions, and their language. Pages that are generated from lists in the code are compared with
-//! them by tests whose names end with `_page`.
+//! Documents: their links and anchors, the index of the decisions, and their language. Pages that are generated from lists in the code are
+//! compared with them by tests whose names end with `_page`.
 
 use crate::tree::{File, top, tree};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Relative links of a document.
 fn links(file: &File) -> Vec<String> {
@@ -29,6 +30,78 @@ fn links_are_read_from_a_sample() {
     assert_eq!(links(&File::sample("docs/x.md", "[a](b.md#c) [d](https://e) [f](#g)")), ["b.md"]);
 }
 
+/// Links of a document to headings: the path, empty for this document itself, and the anchor.
+fn links_to_headings(file: &File) -> Vec<(&str, &str)> {
+    let targets = file.text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let local = targets.filter(|target| !target.contains("://") && !target.contains(' '));
+    local.filter_map(|target| target.split_once('#')).filter(|(path, _)| is_markdown(path)).collect()
+}
+
+/// Whether a link's path, which is empty for the document itself, leads to a document.
+fn is_markdown(path: &str) -> bool {
+    path.is_empty() || path.ends_with(".md")
+}
+
+/// The anchor that GitHub makes of a heading: lower case, hyphens for spaces, no punctuation.
+fn slug(heading: &str) -> String {
+    let is_kept = |c: &char| c.is_alphanumeric() || ['-', '_', ' '].contains(c);
+    let kept: String = heading.trim().chars().filter(is_kept).collect();
+    kept.to_lowercase().replace(' ', "-")
+}
+
+/// The heading in a line, if it is one.
+fn heading(line: &str) -> Option<&str> {
+    let text = line.trim_start_matches('#');
+    (1..=6).contains(&(line.len() - text.len())).then(|| text.strip_prefix(' ')).flatten()
+}
+
+/// The anchors of a document's headings. If a slug occurs again, a number is appended.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut is_code = false;
+    let mut used: BTreeMap<String, usize> = BTreeMap::new();
+    let mut anchors = BTreeSet::new();
+    for line in text.lines() {
+        is_code ^= line.trim_start().starts_with("```");
+        let Some(heading) = heading(line).filter(|_| !is_code) else { continue };
+        let slug = slug(heading);
+        let times = used.entry(slug.clone()).or_default();
+        anchors.insert(if *times == 0 { slug } else { format!("{slug}-{times}") });
+        *times += 1;
+    }
+    anchors
+}
+
+#[test]
+fn anchors_of_links_exist_in_their_documents() {
+    let mut broken = Vec::new();
+    for file in tree().iter().filter(|file| file.path.ends_with(".md")) {
+        let here = top().join(&file.path);
+        let folder = here.parent().expect("a file has a folder");
+        for (path, anchor) in links_to_headings(file) {
+            let target = if path.is_empty() { here.clone() } else { folder.join(path) };
+            let text = std::fs::read_to_string(target).unwrap_or_default();
+            if !anchors(&text).contains(anchor) {
+                broken.push(format!("{}: {path}#{anchor}", file.path));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "links to headings that do not exist:\n  {}", broken.join("\n  "));
+}
+
+#[test]
+fn anchors_are_read_from_a_sample() {
+    let file = File::sample("docs/x.md", "[a](b.md#c) [d](https://e.md#f) [g](#h-i) [j](k.rs#L1) [l](m.md)");
+    assert_eq!(links_to_headings(&file), [("b.md", "c"), ("", "h-i")]);
+
+    assert_eq!(slug("A site behind one box: `sixway up`"), "a-site-behind-one-box-sixway-up");
+    assert_eq!(
+        slug("`block_size`, and what 4over6 – or SIIT-DC – does"),
+        "block_size-and-what-4over6--or-siit-dc--does"
+    );
+    let found = anchors("# One\n## Two\n```sh\n# A comment\n```\n#No heading\n### Two\ntext # Three\n");
+    assert_eq!(found.into_iter().collect::<Vec<_>>(), ["one", "two", "two-1"]);
+}
+
 /// The records of decisions, by file name.
 fn records() -> Vec<String> {
     let paths = tree().iter().filter_map(|file| file.path.strip_prefix("docs/decisions/"));
@@ -39,7 +112,7 @@ fn records() -> Vec<String> {
 fn decisions_have_numbers_of_their_own_and_stand_in_the_index() {
     let records = records();
     let index = std::fs::read_to_string(top().join("docs/decisions/README.md")).expect("there is an index");
-    let mut numbers = std::collections::BTreeSet::new();
+    let mut numbers = BTreeSet::new();
     for record in &records {
         let number = record.split('-').next().unwrap_or(record);
         assert!(number.len() == 4 && number.parse::<u16>().is_ok(), "{record} has no number");

@@ -1,9 +1,9 @@
 //! An upstream's reply, taken apart: the records of its answer and authority sections with their names written out, and what its header and
 //! OPT record contain. Only the form is checked here.
 
-use super::disbelieved::Disbelieved;
 use super::extended_error::ExtendedError;
 use super::record::{Record, expand_data, rtype};
+use super::rejection::Rejection;
 
 use crate::dns64::key::Key;
 use crate::dns64::name::{Name, expand, same};
@@ -33,13 +33,13 @@ struct RecordSpan {
 }
 
 impl Reply {
-    pub(super) fn read(key: &Key, message: &[u8]) -> Result<Self, Disbelieved> {
-        let header = message.first_chunk::<HEADER>().ok_or(Disbelieved::Malformed)?;
+    pub(super) fn read(key: &Key, message: &[u8]) -> Result<Self, Rejection> {
+        let header = message.first_chunk::<HEADER>().ok_or(Rejection::Malformed)?;
         if header[2] & 0xf8 != 0x80 {
-            return Err(Disbelieved::Malformed);
+            return Err(Rejection::Malformed);
         }
         if header[2] & 2 != 0 {
-            return Err(Disbelieved::Truncated);
+            return Err(Rejection::Truncated);
         }
         let [questions, answers, authorities, additionals] =
             [4, 6, 8, 10].map(|at| u16::from_be_bytes([header[at], header[at + 1]]));
@@ -52,31 +52,31 @@ impl Reply {
         };
         let mut at = reply.read_question(key, message, questions)?;
         for _ in 0..answers {
-            at = keep_record(key, message, at, &mut reply.answer).ok_or(Disbelieved::Malformed)?;
+            at = keep_record(key, message, at, &mut reply.answer).ok_or(Rejection::Malformed)?;
         }
         for _ in 0..authorities {
-            at = keep_record(key, message, at, &mut reply.authority).ok_or(Disbelieved::Malformed)?;
+            at = keep_record(key, message, at, &mut reply.authority).ok_or(Rejection::Malformed)?;
         }
         for _ in 0..additionals {
-            at = reply.read_additional(message, at).ok_or(Disbelieved::Malformed)?;
+            at = reply.read_additional(message, at).ok_or(Rejection::Malformed)?;
         }
         Ok(reply)
     }
 
     /// Some servers leave the question out of what is not an answer.
-    fn read_question(&self, key: &Key, message: &[u8], questions: u16) -> Result<usize, Disbelieved> {
+    fn read_question(&self, key: &Key, message: &[u8], questions: u16) -> Result<usize, Rejection> {
         if questions == 0 && self.rcode != 0 {
             return Ok(HEADER);
         }
         if questions != 1 {
-            return Err(Disbelieved::Malformed);
+            return Err(Rejection::Malformed);
         }
         let mut name = Name::new();
-        let behind = expand(message, HEADER, &mut name).ok_or(Disbelieved::Malformed)?;
-        let fields = message.get(behind..behind + 4).ok_or(Disbelieved::Malformed)?;
+        let behind = expand(message, HEADER, &mut name).ok_or(Rejection::Malformed)?;
+        let fields = message.get(behind..behind + 4).ok_or(Rejection::Malformed)?;
         let asked = [key.qtype().to_be_bytes(), key.qclass().to_be_bytes()].concat();
         if !same(&name, key.name()) || fields != asked {
-            return Err(Disbelieved::OtherQuestion);
+            return Err(Rejection::OtherQuestion);
         }
         Ok(behind + 4)
     }

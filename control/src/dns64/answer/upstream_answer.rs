@@ -1,16 +1,16 @@
 //! An answer of an upstream, in the form from which clients' answers are copied.
 
+use super::accepted_records::{self, AcceptedRecords};
 use super::allocation::allocated;
-use super::believe::{self, Believed};
 use super::body::{self, Parts};
 use super::bounds::Bounds;
-use super::disbelieved::Disbelieved;
 use super::extended_error::ExtendedError;
 use super::kind::Kind;
 use super::part::Part;
 use super::raw_record::RawRecord;
 use super::rcode::{FORMERR, NOERROR, NOTIMP, NXDOMAIN, SERVFAIL};
 use super::record::{Record, expand_data, rtype};
+use super::rejection::Rejection;
 use super::reply::Reply;
 use crate::Instant;
 use crate::dns64::ask::Security;
@@ -55,7 +55,7 @@ pub struct Answer {
 
 impl Answer {
     /// Reads an upstream's reply to the question.
-    pub fn read(key: &Key, reply: &[u8], now: Instant, bounds: &Bounds) -> Result<Self, Disbelieved> {
+    pub fn read(key: &Key, reply: &[u8], now: Instant, bounds: &Bounds) -> Result<Self, Rejection> {
         let mut reply = Reply::read(key, reply)?;
         let (rcode, authentic) = (reply.rcode, reply.authentic);
         let extended_error = reply.extended_error.take().map(Box::new);
@@ -63,10 +63,10 @@ impl Answer {
             let failure = Self::failure(key, to_the_client(rcode), now, bounds);
             return Ok(Self { extended_error, ..failure });
         }
-        let mut believed = Believed::of(key, reply, bounds)?;
-        let kind = believed.kind(rcode)?;
-        let lifetime = believed.bound(kind, bounds);
-        let (octets, parts) = body::write(key, &believed.parts).ok_or(Disbelieved::TooLarge)?;
+        let mut accepted = AcceptedRecords::of(key, reply, bounds)?;
+        let kind = accepted.kind(rcode)?;
+        let lifetime = accepted.bound(kind, bounds);
+        let (octets, parts) = body::write(key, &accepted.parts).ok_or(Rejection::TooLarge)?;
         let (has_dnssec, security) = (bounds.dnssec_ok, Security::Unchecked);
         Ok(Self {
             octets,
@@ -118,7 +118,7 @@ impl Answer {
             let own = self.records(part).map(|record| aged(self, record));
             own.chain(rest.records(part).map(|record| aged(rest, record))).collect()
         });
-        believe::ends(&mut parts[Part::Chain as usize])?;
+        accepted_records::ends(&mut parts[Part::Chain as usize])?;
         if let Kind::Failure(_) = rest.kind {
             parts = Default::default();
         }

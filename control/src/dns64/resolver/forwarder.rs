@@ -216,7 +216,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
             return Some(self.responder.evaluate_without_asking(&case, in_words(Some(why)), answer));
         }
         let waiting = Waiting { asker: *asker, query: query.message.into(), since: now, looks: 0 };
-        let Some(waiter) = self.waiting.admit(waiting, payer, &self.alarms()) else {
+        let Some(waiter) = self.waiting.admit(waiting, payer, &self.timers()) else {
             self.counters.waiting_refused += 1;
             let why = (OTHER, "too many pending queries");
             return Some(self.responder.evaluate_without_asking(&case, why, answer));
@@ -245,7 +245,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
     }
 
     /// When a query that waits is examined again at the latest, after its arrival.
-    fn alarms(&self) -> [Duration; 3] {
+    fn timers(&self) -> [Duration; 3] {
         let settings = &self.responder.settings;
         let patience = settings.stale.map_or(AAAA_PATIENCE, |stale| stale.patience);
         [patience, AAAA_PATIENCE, settings.limits.deadline]
@@ -309,8 +309,8 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
     /// When the polls are to be made again, if nothing happens before.
     #[must_use]
     pub fn poll_timeout(&mut self) -> Option<Instant> {
-        let alarm = self.waiting.next_alarm();
-        alarm.into_iter().chain(self.upstreams.poll_timeout()).chain(self.validations.poll_timeout()).min()
+        let timer = self.waiting.next_timer();
+        timer.into_iter().chain(self.upstreams.poll_timeout()).chain(self.validations.poll_timeout()).min()
     }
 
     /// Events of an upstream, for the log.
@@ -333,7 +333,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         Counters {
             replies: total.replies,
             unanswered: total.unanswered,
-            disbelieved: self.upstreams.disbelieved(),
+            rejected: self.upstreams.rejected(),
             evicted: self.responder.cache.evicted(),
             ..self.counters.clone()
         }
@@ -366,7 +366,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
                 self.hear(now, number, outcome);
             }
             self.validate(now);
-            if let Some(waiter) = self.woken.pop_front().or_else(|| self.waiting.alarmed(now)) {
+            if let Some(waiter) = self.woken.pop_front().or_else(|| self.waiting.pop_expired(now)) {
                 self.look_again(now, waiter);
             } else {
                 return;

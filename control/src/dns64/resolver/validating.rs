@@ -14,7 +14,7 @@ use super::responder::{Need, fetch};
 use super::validations::UnderWay;
 use super::waiting::Waiter;
 use crate::Instant;
-use sixway_dnssec::{Lookup, Moment, Validate, Validation, Verdict};
+use sixway_dnssec::{CurrentTime, Lookup, Validate, Validation, Verdict};
 
 /// What does not validate is kept so long, in seconds, whatever its TTL (RFC 4035 §4.7, RFC 9520 §3.2).
 const BOGUS_TTL: std::ops::RangeInclusive<u32> = 5..=30;
@@ -40,13 +40,13 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
             if let Some(waiter) = waiter {
                 let waiting = &self.waiting;
                 let waits = |waiter| waiting.waits(waiter);
-                self.validations.wait_outside(now, (waiter, payer), waiting.len(), waits);
+                self.validations.enqueue(now, (waiter, payer), waiting.len(), waits);
             }
             return;
         };
         self.counters.validations += 1;
-        let moment = self.moment(now);
-        if let Some(begun) = self.validations.begin((now, moment), (key, stored), place, reply) {
+        let current_time = self.current_time(now);
+        if let Some(begun) = self.validations.begin((now, current_time), (key, stored), place, reply) {
             begun.waiters.extend(waiter);
         }
     }
@@ -83,15 +83,15 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         self.validations.refused.clear();
         // A query that is answered meanwhile does not take the place; the next one is admitted after it was examined.
         if self.woken.is_empty() {
-            self.woken.extend(self.validations.let_in(now));
+            self.woken.extend(self.validations.dequeue(now));
         }
     }
 
     /// The validator's lookup may not be sent now: the waiting queries get no verdict, and none is cached.
     pub(super) fn refuse_validator(&mut self, now: Instant, key: &Key, payer: Payer) {
         let lookup = Lookup { name: Wire(key.name().into()), qtype: key.qtype() };
-        let moment = self.moment(now);
-        self.validations.validator.handle_lookup(moment, &lookup, None);
+        let current_time = self.current_time(now);
+        self.validations.validator.handle_lookup(current_time, &lookup, None);
         self.validations.refused.push((lookup, payer));
     }
 
@@ -106,13 +106,13 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         let entry = self.responder.cache.peek(key).filter(|entry| entry.is_fresh(now) || !failed);
         let reply = entry.and_then(|entry| as_reply(entry, now).ok());
         let lookup = Lookup { name: Wire(key.name().into()), qtype: key.qtype() };
-        let moment = self.moment(now);
-        self.validations.validator.handle_lookup(moment, &lookup, reply.as_ref());
+        let current_time = self.current_time(now);
+        self.validations.validator.handle_lookup(current_time, &lookup, reply.as_ref());
     }
 
     /// Now, by both clocks of a validator.
-    fn moment(&self, now: Instant) -> Moment {
-        Moment { monotonic: now.since(Instant::default()), wall: self.wall.at(now) }
+    fn current_time(&self, now: Instant) -> CurrentTime {
+        CurrentTime { monotonic: now.since(Instant::default()), wall: self.wall.at(now) }
     }
 
     fn hear_verdict(&mut self, now: Instant, number: Validation, verdict: &Verdict) {

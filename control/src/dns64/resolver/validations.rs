@@ -1,17 +1,17 @@
 //! Validations in progress: each entry is validated once, however many queries wait for it.
 //!
 //! Their places are divided among subscribers, and so are the signatures that are checked for each. A subscriber with its share waits
-//! [outside](super::outside).
+//! in a [queue](super::validation_queue).
 
 use super::super::key::Key;
 use super::super::rate_limit::Rates;
 use super::super::settings::{Anchor, Dnssec, Wire};
 use super::super::shares::{Payer, Place, Shares};
-use super::outside::Outside;
+use super::validation_queue::ValidationQueue;
 use super::waiting::Waiter;
 use crate::Instant;
 use foldhash::quality::FixedState;
-use sixway_dnssec::{Lookup, Moment, Reply, Security, Validate, Validation, Verdict};
+use sixway_dnssec::{CurrentTime, Lookup, Reply, Security, Validate, Validation, Verdict};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
@@ -48,8 +48,8 @@ pub(super) struct Validations<V> {
     shares: Shares,
     /// Signatures that each subscriber may have checked.
     checks: Rates,
-    /// Who came when there was no room.
-    outside: Outside,
+    /// Waiters whose validation cannot begin yet.
+    queue: ValidationQueue,
     /// When to check again whether a waiting validation may start.
     look_at: Option<Instant>,
     /// Lookups that could not be made since their payers have no share; until their verdicts are heard.
@@ -68,7 +68,7 @@ impl<V: Validate> Validations<V> {
             by_key: HashMap::with_hasher(hasher),
             shares: Shares::new(MOST, seed),
             checks: Rates::new(dnssec.validate.then_some(CHECKS), seed),
-            outside: Outside::new(seed),
+            queue: ValidationQueue::new(seed),
             look_at: None,
             refused: Vec::new(),
             begun: VecDeque::new(),
@@ -116,12 +116,12 @@ impl<V: Validate> Validations<V> {
 
     pub(super) fn begin(
         &mut self,
-        (now, moment): (Instant, Moment),
+        (now, current_time): (Instant, CurrentTime),
         (key, stored): (Key, Instant),
         place: Place,
         reply: Reply,
     ) -> Option<&mut UnderWay> {
-        let number = self.validator.begin(moment, key.name(), key.qtype(), reply);
+        let number = self.validator.begin(current_time, key.name(), key.qtype(), reply);
         self.by_key.insert(key, number);
         self.begun.push_back((now, number));
         let under_way = UnderWay { key, stored, waiters: Vec::new(), payer: place.payer() };
@@ -152,8 +152,8 @@ impl<V: Validate> Validations<V> {
         }
     }
 
-    /// A waiter is let in later. `most` is the number of all that wait, and `waits` says whether one does.
-    pub(super) fn wait_outside(
+    /// Queues a waiter. `most` is the number of all that wait, and `waits` returns whether one still does.
+    pub(super) fn enqueue(
         &mut self,
         now: Instant,
         (waiter, payer): (Waiter, Payer),
@@ -161,23 +161,23 @@ impl<V: Validate> Validations<V> {
         waits: impl Fn(Waiter) -> bool,
     ) {
         const FEW: usize = 64;
-        if self.outside.len() > FEW + 4 * most {
-            self.outside.tidy(waits);
+        if self.queue.len() > FEW + 4 * most {
+            self.queue.tidy(waits);
         }
-        self.outside.push(waiter, payer);
+        self.queue.push(waiter, payer);
         self.look_at.get_or_insert(now + LOOK_AGAIN);
     }
 
-    /// A waiter for which there was no room before and is now.
-    pub(super) fn let_in(&mut self, now: Instant) -> Option<Waiter> {
-        for _ in 0..self.outside.queues().min(MOST_ASKED) {
-            let (_, payer) = self.outside.first()?;
+    /// Returns a queued waiter for which there is room now.
+    pub(super) fn dequeue(&mut self, now: Instant) -> Option<Waiter> {
+        for _ in 0..self.queue.queues().min(MOST_ASKED) {
+            let (_, payer) = self.queue.first()?;
             if self.has_room(now, payer) {
-                return self.outside.pop();
+                return self.queue.pop();
             }
-            self.outside.turn();
+            self.queue.turn();
         }
-        self.look_at = (self.outside.queues() > 0).then_some(now + LOOK_AGAIN);
+        self.look_at = (self.queue.queues() > 0).then_some(now + LOOK_AGAIN);
         None
     }
 
@@ -195,7 +195,7 @@ impl<V: Validate> Validations<V> {
 
     /// Abandons all. Waiting queries must be examined again.
     pub(super) fn give_up_all(&mut self) -> Vec<Waiter> {
-        let mut waiters = self.outside.drain();
+        let mut waiters = self.queue.drain();
         self.look_at = None;
         let numbers: Vec<Validation> = self.by_number.keys().copied().collect();
         for number in numbers {
@@ -227,7 +227,7 @@ mod tests {
         let mut number = 1_000;
         while let Some(place) = validations.admit(start, Payer::OWN) {
             let key = Key::of(b"\x01a\0", number, IN, false);
-            validations.begin((start, Moment::default()), (key, start), place, Reply::default());
+            validations.begin((start, CurrentTime::default()), (key, start), place, Reply::default());
             number += 1;
         }
         assert_eq!(number, 1_480, "half of what is not for who has none");
@@ -245,13 +245,13 @@ mod tests {
     fn who_has_many_signatures_checked_waits_for_tokens_and_others_do_not() {
         let dnssec = Dnssec { validate: true, ..Dnssec::default() };
         let mut validations = Validations::new(Validator::default(), &dnssec, 1);
-        let (now, moment) = (Instant::from_secs(100), Moment::default());
+        let (now, current_time) = (Instant::from_secs(100), CurrentTime::default());
         let payer = |text: &str| Payer::of(text.parse().unwrap(), 64, false);
         let (greedy, other) = (payer("2001:db8::1"), payer("2001:db8:1::1"));
         let mut spent = 0;
         while let Some(place) = validations.admit(now, greedy) {
             let key = Key::of(b"\x01a\0", spent, IN, false);
-            validations.begin((now, moment), (key, now), place, Reply::default());
+            validations.begin((now, current_time), (key, now), place, Reply::default());
             let number = validations.by_key[&key];
             let verdict = Verdict {
                 security: Security::Bogus,

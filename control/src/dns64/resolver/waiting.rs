@@ -39,13 +39,13 @@ pub(super) struct WaitingRoom<T> {
     places: Vec<WaitingSlot<T>>,
     free: Vec<u32>,
     shares: Shares,
-    alarms: BinaryHeap<Reverse<(Instant, Waiter)>>,
+    timers: BinaryHeap<Reverse<(Instant, Waiter)>>,
 }
 
 impl<T> WaitingRoom<T> {
     pub(super) fn new(most: usize, seed: u64) -> Self {
         let shares = Shares::new(most, seed);
-        Self { places: Vec::new(), free: Vec::new(), shares, alarms: BinaryHeap::new() }
+        Self { places: Vec::new(), free: Vec::new(), shares, timers: BinaryHeap::new() }
     }
 
     /// Another number of places.
@@ -59,7 +59,7 @@ impl<T> WaitingRoom<T> {
     }
 
     /// Admits a query, to be examined again after each of the times at the latest; `None`: its payer has its share.
-    pub(super) fn admit(&mut self, waiting: Waiting<T>, payer: Payer, alarms: &[Duration]) -> Option<Waiter> {
+    pub(super) fn admit(&mut self, waiting: Waiting<T>, payer: Payer, timers: &[Duration]) -> Option<Waiter> {
         let paid = self.shares.admit(payer).ok()?;
         let place = self.free.pop().unwrap_or_else(|| {
             self.places.push(WaitingSlot { turn: 0, waiting: None });
@@ -69,17 +69,17 @@ impl<T> WaitingRoom<T> {
         let seat = &mut self.places[place as usize];
         seat.waiting = Some((waiting, paid));
         let waiter = Waiter { place, turn: seat.turn };
-        self.tidy(alarms.len());
-        self.alarms.extend(alarms.iter().map(|after| Reverse((since + *after, waiter))));
+        self.tidy(timers.len());
+        self.timers.extend(timers.iter().map(|after| Reverse((since + *after, waiter))));
         Some(waiter)
     }
 
-    /// Drops the alarms of queries that have ended, when they are more than those of waiting queries.
+    /// Drops the timers of queries that have ended, when they are more than those of waiting queries.
     fn tidy(&mut self, each: usize) {
         const FEW: usize = 1_024;
-        if self.alarms.len() > FEW + 2 * each * self.len() {
+        if self.timers.len() > FEW + 2 * each * self.len() {
             let places = &self.places;
-            self.alarms.retain(|Reverse((_, waiter))| places[waiter.place as usize].turn == waiter.turn);
+            self.timers.retain(|Reverse((_, waiter))| places[waiter.place as usize].turn == waiter.turn);
         }
     }
 
@@ -111,20 +111,20 @@ impl<T> WaitingRoom<T> {
     }
 
     /// When the next is to be examined.
-    pub(super) fn next_alarm(&mut self) -> Option<Instant> {
-        while let Some(Reverse((at, waiter))) = self.alarms.peek().copied() {
+    pub(super) fn next_timer(&mut self) -> Option<Instant> {
+        while let Some(Reverse((at, waiter))) = self.timers.peek().copied() {
             if self.look(waiter).is_some() {
                 return Some(at);
             }
-            self.alarms.pop();
+            self.timers.pop();
         }
         None
     }
 
     /// The next that is to be examined, the time having come.
-    pub(super) fn alarmed(&mut self, now: Instant) -> Option<Waiter> {
-        self.next_alarm().filter(|at| *at <= now)?;
-        self.alarms.pop().map(|Reverse((_, waiter))| waiter)
+    pub(super) fn pop_expired(&mut self, now: Instant) -> Option<Waiter> {
+        self.next_timer().filter(|at| *at <= now)?;
+        self.timers.pop().map(|Reverse((_, waiter))| waiter)
     }
 }
 
@@ -166,32 +166,32 @@ mod tests {
     }
 
     #[test]
-    fn alarms_of_those_who_are_gone_do_not_pile_up() {
+    fn timers_of_queries_that_ended_do_not_accumulate() {
         let mut room = WaitingRoom::new(8, 0);
         let stays = room.admit(waiting(1), Payer::OWN, &[Duration::from_secs(5); 3]).expect("room");
         for ticket in 0..100_000 {
             let goes = room.admit(waiting(ticket), Payer::OWN, &[Duration::from_secs(5); 3]).expect("room");
             room.dismiss(goes);
-            assert!(room.alarms.len() < 1_100);
+            assert!(room.timers.len() < 1_100);
         }
-        assert_eq!(room.next_alarm(), Some(Instant::from_secs(15)));
+        assert_eq!(room.next_timer(), Some(Instant::from_secs(15)));
         assert!(room.look(stays).is_some());
-        assert_eq!(room.alarms.iter().filter(|Reverse((_, waiter))| *waiter == stays).count(), 3);
+        assert_eq!(room.timers.iter().filter(|Reverse((_, waiter))| *waiter == stays).count(), 3);
     }
 
     #[test]
-    fn alarms_ring_in_order_for_those_who_still_wait() {
+    fn timers_expire_in_order_for_queries_that_wait() {
         let mut room = WaitingRoom::new(8, 0);
         let one = room
             .admit(waiting(1), Payer::OWN, &[Duration::from_secs(2), Duration::from_secs(5)])
             .expect("room");
         let two = room.admit(waiting(2), Payer::OWN, &[Duration::from_secs(1)]).expect("room");
-        assert_eq!(room.next_alarm(), Some(Instant::from_secs(11)));
-        assert_eq!(room.alarmed(Instant::from_secs(10)), None);
-        assert_eq!(room.alarmed(Instant::from_secs(12)), Some(two));
-        assert_eq!(room.alarmed(Instant::from_secs(12)), Some(one));
-        assert_eq!(room.alarmed(Instant::from_secs(12)), None);
+        assert_eq!(room.next_timer(), Some(Instant::from_secs(11)));
+        assert_eq!(room.pop_expired(Instant::from_secs(10)), None);
+        assert_eq!(room.pop_expired(Instant::from_secs(12)), Some(two));
+        assert_eq!(room.pop_expired(Instant::from_secs(12)), Some(one));
+        assert_eq!(room.pop_expired(Instant::from_secs(12)), None);
         room.dismiss(one);
-        assert_eq!(room.next_alarm(), None);
+        assert_eq!(room.next_timer(), None);
     }
 }

@@ -15,7 +15,6 @@
 //! `poll_…` is to be called until it returns `None`.
 
 mod abilities;
-mod alarms;
 mod in_flight;
 mod latency;
 mod liveness;
@@ -28,6 +27,7 @@ mod reconfigure;
 mod replies;
 mod reply;
 mod row;
+mod timers;
 mod tries;
 mod upstreams;
 mod zone_health;

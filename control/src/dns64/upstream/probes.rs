@@ -3,11 +3,11 @@
 
 use super::super::ask::QueryTransport;
 use super::super::shares::Payer;
-use super::alarms::Due;
 use super::in_flight::Owner;
 use super::query_message::{Style, query};
 use super::question::Question;
 use super::row::{Event, Health};
+use super::timers::Due;
 use super::tries::Choice;
 use super::upstreams::Upstreams;
 use super::zone_health::ZoneState;
@@ -49,7 +49,7 @@ impl Upstreams {
         let choice =
             Choice { upstream, way: peer.way(), edns: peer.abilities.edns() || question.dnssec_needed };
         let exchange = self.open_for(now, number, Owner::Measure, choice);
-        self.alarms.set(now + PATIENCE, Due::Alone(exchange));
+        self.timers.set(now + PATIENCE, Due::Alone(exchange));
     }
 
     /// An upstream did not reply to what was sent then, by this way. A way that is not its first says nothing: TCP may be shut where UDP is open.
@@ -69,7 +69,7 @@ impl Upstreams {
     pub(super) fn probe(&mut self, now: Instant, upstream: usize) {
         let peer = &mut self.peers[upstream];
         if self.exchanges.len() >= 2 * self.most {
-            self.alarms.set(peer.liveness.put_off(now), Due::Probe(upstream));
+            self.timers.set(peer.liveness.put_off(now), Due::Probe(upstream));
             return;
         }
         peer.liveness.probe_due = None;
@@ -82,7 +82,7 @@ impl Upstreams {
         let due = now + peer.latency(choice.way).timeout(1);
         let query = query(&Question::new(&self.probes[upstream], NS), style, &mut self.random);
         let exchange = self.transmit(now, (Owner::Probe, Payer::OWN), choice, query);
-        self.alarms.set(due, Due::Alone(exchange));
+        self.timers.set(due, Due::Alone(exchange));
     }
 
     /// The time of an exchange has passed for which no question waits.
@@ -103,7 +103,7 @@ impl Upstreams {
             self.events.push_back(Event::Down { upstream });
         }
         if let Some(due) = liveness.probe_due {
-            self.alarms.set(due, Due::Probe(upstream));
+            self.timers.set(due, Due::Probe(upstream));
         }
     }
 }

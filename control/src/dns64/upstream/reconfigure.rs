@@ -1,9 +1,9 @@
 //! Changes the upstreams: unchanged ones keep their state, and questions to a removed one are sent to another.
 
 use super::super::settings::Upstream;
-use super::alarms::Due;
 use super::in_flight::{End, Owner};
 use super::peer::Peer;
+use super::timers::Due;
 use super::upstreams::{Upstreams, probe_names};
 use super::zones::Zones;
 use crate::Instant;
@@ -87,7 +87,7 @@ impl Upstreams {
         }
         for (place, peer) in peers.iter().enumerate() {
             if let Some(due) = peer.liveness.probe_due {
-                self.alarms.set(due, Due::Probe(place));
+                self.timers.set(due, Due::Probe(place));
             }
         }
         self.peers = peers;

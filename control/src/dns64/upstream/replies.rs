@@ -1,11 +1,11 @@
 //! The handling of replies and of failures.
 
 use super::super::ask::{Failure, QueryTransport};
-use super::alarms::Due;
 use super::in_flight::{End, Open, Owner};
 use super::question::Reply;
 use super::reply::{Sent, Verdict, judge};
 use super::row::Event;
+use super::timers::Due;
 use super::tries::Choice;
 use super::upstreams::Upstreams;
 use super::zone_health::SILENT;
@@ -17,12 +17,12 @@ const GUESSES: u8 = 8;
 impl Upstreams {
     pub(super) fn replied(&mut self, now: Instant, exchange: u64, message: &[u8]) {
         let Some(open) = self.exchanges.find(exchange) else {
-            self.disbelieved += 1;
+            self.rejected += 1;
             return;
         };
         let sent = Sent { id: open.id, question: &open.question, cased: open.style.cased };
         match judge(&sent, message) {
-            Verdict::Disbelieved => self.strange(now, exchange),
+            Verdict::Rejected => self.strange(now, exchange),
             Verdict::OtherCase => self.other_case(now, exchange),
             verdict => {
                 let Some(open) = self.take(exchange) else { return };
@@ -41,8 +41,8 @@ impl Upstreams {
         let Some(open) = self.exchanges.find_mut(exchange) else { return };
         open.strange = open.strange.saturating_add(1);
         let (owner, upstream, way, strange) = (open.owner, open.upstream, open.way, open.strange);
-        self.disbelieved += 1;
-        self.peers[upstream].row.disbelieved += 1;
+        self.rejected += 1;
+        self.peers[upstream].row.rejected += 1;
         if way == QueryTransport::Datagram && strange < GUESSES {
             return;
         }
@@ -63,9 +63,9 @@ impl Upstreams {
     fn other_case(&mut self, now: Instant, exchange: u64) {
         let Some(open) = self.exchanges.find(exchange) else { return };
         let (owner, upstream) = (open.owner, open.upstream);
-        self.disbelieved += 1;
+        self.rejected += 1;
         let peer = &mut self.peers[upstream];
-        peer.row.disbelieved += 1;
+        peer.row.rejected += 1;
         if peer.abilities.changed_case(now) {
             self.events.push_back(Event::ByStream { upstream });
         }
@@ -91,7 +91,7 @@ impl Upstreams {
             Verdict::Failed | Verdict::Useless | Verdict::NotUnderstood | Verdict::OddWithEdns => {
                 peer.row.failed += 1
             }
-            Verdict::Disbelieved | Verdict::OtherCase => return,
+            Verdict::Rejected | Verdict::OtherCase => return,
         }
         let has_question = matches!(verdict, Verdict::Definite | Verdict::Truncated | Verdict::Failed);
         if has_question && open.style.cased && open.question.iter().any(u8::is_ascii_alphabetic) {
@@ -174,7 +174,7 @@ impl Upstreams {
                 End::Failed
             }
             // Does not occur here: the exchange continues, or its try has ended otherwise.
-            Verdict::Disbelieved | Verdict::OtherCase => return,
+            Verdict::Rejected | Verdict::OtherCase => return,
         };
         self.ended(now, of, end);
     }
@@ -223,7 +223,7 @@ impl Upstreams {
             Owner::Measure => {}
             Owner::Probe => {
                 let due = self.peers[open.upstream].liveness.put_off(now);
-                self.alarms.set(due, Due::Probe(open.upstream));
+                self.timers.set(due, Due::Probe(open.upstream));
             }
         }
     }

@@ -30,7 +30,7 @@ pub(super) struct Sent<'q> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// It is not to our question.
-    Disbelieved,
+    Rejected,
     /// It would be, but for the case of the name.
     OtherCase,
     /// TC=1: by stream there is more.
@@ -54,11 +54,11 @@ fn field(message: &[u8], at: usize) -> Option<u16> {
 /// Judges a reply.
 pub(super) fn judge(sent: &Sent<'_>, reply: &[u8]) -> Verdict {
     let (Some(id), Some(flags), Some(questions)) = (field(reply, 0), field(reply, 2), field(reply, 4)) else {
-        return Verdict::Disbelieved;
+        return Verdict::Rejected;
     };
     let is_reply = flags & 0x8000 != 0 && flags & 0x7800 == 0;
     if !is_reply || id != sent.id || reply.len() < HEADER || reply.len() > usize::from(u16::MAX) {
-        return Verdict::Disbelieved;
+        return Verdict::Rejected;
     }
     let rcode = flags & 0x000f;
     if questions == 0 {
@@ -66,11 +66,11 @@ pub(super) fn judge(sent: &Sent<'_>, reply: &[u8]) -> Verdict {
     }
     let end = HEADER + sent.question.len();
     let Some(question) = reply.get(HEADER..end).filter(|_| questions == 1) else {
-        return Verdict::Disbelieved;
+        return Verdict::Rejected;
     };
     if question != sent.question {
         if !is_same_name(question, sent.question) {
-            return Verdict::Disbelieved;
+            return Verdict::Rejected;
         }
         if sent.cased {
             return Verdict::OtherCase;
@@ -92,7 +92,7 @@ fn without_question(rcode: u16) -> Verdict {
     match rcode {
         FORMERR | NOTIMP => Verdict::NotUnderstood,
         SERVFAIL | REFUSED => Verdict::Useless,
-        _ => Verdict::Disbelieved,
+        _ => Verdict::Rejected,
     }
 }
 
@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(judged(&whole), Verdict::Definite);
         for length in 0..whole.len() {
             let verdict = judged(&whole[..length]);
-            assert!(matches!(verdict, Verdict::Disbelieved | Verdict::Useless), "{length}: {verdict:?}");
+            assert!(matches!(verdict, Verdict::Rejected | Verdict::Useless), "{length}: {verdict:?}");
         }
     }
 
@@ -242,7 +242,7 @@ mod tests {
                     let verdict = judged(&message);
                     let none = (at, octet) == (5, 0);
                     assert!(
-                        none || matches!(verdict, Verdict::Disbelieved | Verdict::OtherCase),
+                        none || matches!(verdict, Verdict::Rejected | Verdict::OtherCase),
                         "{at} {octet}: {verdict:?}"
                     );
                 }

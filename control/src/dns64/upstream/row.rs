@@ -33,8 +33,8 @@ pub struct Row {
     pub unanswered: u64,
     /// Questions that could not be put to it, or whose stream was closed.
     pub unreachable: u64,
-    /// Replies that were disbelieved: of another ID, to another question, in another case.
-    pub disbelieved: u64,
+    /// Replies that were rejected: of another ID, to another question, in another case.
+    pub rejected: u64,
     /// Replies that were truncated.
     pub truncated: u64,
     /// It is asked without EDNS, which it does not understand.

@@ -3,12 +3,12 @@
 use super::super::ask::{Exchange, QueryTransport, Transmit};
 use super::super::shares::Payer;
 use super::abilities::Case;
-use super::alarms::Due;
 use super::in_flight::{End, MAX_TRIES, Open, OpenQuestion, Owner, Try};
 use super::peer::Peer;
 use super::query_message::{Query, Style, query};
 use super::question::{Exhausted, Number, Question, Reply};
 use super::row::Health;
+use super::timers::Due;
 use super::upstreams::Upstreams;
 use super::zone_health::{SILENT, ZoneState};
 use crate::Instant;
@@ -62,7 +62,7 @@ impl Upstreams {
         let Some(asked) = self.asked.find_mut(number) else { return };
         let is_silent = asked.since + SILENT;
         asked.due = if now < is_silent { is_silent.min(asked.until) } else { asked.until };
-        self.alarms.set(asked.due, Due::Question(number));
+        self.timers.set(asked.due, Due::Question(number));
     }
 
     fn choose(&self, now: Instant, asked: &OpenQuestion) -> Option<Choice> {
@@ -106,7 +106,7 @@ impl Upstreams {
                 sent: now,
             });
         }
-        self.alarms.set(due, Due::Question(number));
+        self.timers.set(due, Due::Question(number));
     }
 
     /// Opens an exchange with a question's question.

@@ -3,12 +3,12 @@
 use super::super::ask::{Exchange, Failure, Transmit};
 use super::super::settings::Upstream;
 use super::super::shares::{Payer, Place, Shares};
-use super::alarms::{Alarms, Due};
 use super::in_flight::{Open, OpenQuestion};
 use super::numbered::Numbered;
 use super::peer::Peer;
 use super::question::{Exhausted, Number, Question, Reply};
 use super::row::{Event, Row};
+use super::timers::{Due, Timers};
 use super::zone_health::{ZoneHealth, ZoneState};
 use super::zones::Zones;
 use crate::Instant;
@@ -33,12 +33,12 @@ pub struct Upstreams {
     pub(super) zone_health: ZoneHealth,
     pub(super) asked: Numbered<OpenQuestion>,
     pub(super) exchanges: Numbered<Open>,
-    pub(super) alarms: Alarms,
+    pub(super) timers: Timers,
     pub(super) transmits: VecDeque<Transmit>,
     pub(super) cancels: VecDeque<Exchange>,
     pub(super) outcomes: VecDeque<(Number, Result<Reply, Exhausted>)>,
     pub(super) events: VecDeque<Event>,
-    pub(super) disbelieved: u64,
+    pub(super) rejected: u64,
     /// The counts of upstreams that were removed.
     pub(super) gone: Row,
 }
@@ -59,12 +59,12 @@ impl Upstreams {
             most: questions,
             asked: Numbered::default(),
             exchanges: Numbered::default(),
-            alarms: Alarms::default(),
+            timers: Timers::default(),
             transmits: VecDeque::new(),
             cancels: VecDeque::new(),
             outcomes: VecDeque::new(),
             events: VecDeque::new(),
-            disbelieved: 0,
+            rejected: 0,
             gone: Row::default(),
         }
     }
@@ -158,7 +158,7 @@ impl Upstreams {
 
     /// Does what is due.
     pub fn handle_timeout(&mut self, now: Instant) {
-        while let Some((at, due)) = self.alarms.ring(now) {
+        while let Some((at, due)) = self.timers.pop_due(now) {
             if !self.matters(at, due) {
                 continue;
             }
@@ -174,7 +174,7 @@ impl Upstreams {
     /// When [`handle_timeout`](Self::handle_timeout) is due; `None`: never.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.alarms.first()
+        self.timers.first()
     }
 
     /// The next question for an upstream, to be sent immediately.
@@ -214,10 +214,10 @@ impl Upstreams {
         self.peers.iter().fold(self.gone, |total, peer| total.with(&peer.row))
     }
 
-    /// Replies that were disbelieved, those to exchanges that were over included.
+    /// Replies that were rejected, those to exchanges that were over included.
     #[must_use]
-    pub fn disbelieved(&self) -> u64 {
-        self.disbelieved
+    pub fn rejected(&self) -> u64 {
+        self.rejected
     }
 
     /// The upstreams that are asked about a name, by their places in the settings.
@@ -265,7 +265,7 @@ impl Upstreams {
         Some(asked)
     }
 
-    /// Whether an alarm still means something.
+    /// Whether a timer still means something.
     fn matters(&self, at: Instant, due: Due) -> bool {
         match due {
             Due::Question(number) => self.asked.find(number).is_some_and(|asked| asked.due == at),
@@ -277,9 +277,9 @@ impl Upstreams {
     }
 
     pub(super) fn tidy(&mut self) {
-        let mut alarms = core::mem::take(&mut self.alarms);
-        alarms.tidy(|at, due| self.matters(at, due));
-        self.alarms = alarms;
+        let mut timers = core::mem::take(&mut self.timers);
+        timers.tidy(|at, due| self.matters(at, due));
+        self.timers = timers;
     }
 }
 

@@ -1,15 +1,15 @@
-//! What becomes of a line.
+//! The result for a line.
 
 use crate::alg::stream::Text;
 
-/// What becomes of a line.
+/// The result for a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// It stays.
     Keep,
     /// It becomes another one.
     Change(Text),
-    /// It stays, though it asks for a mapping: no mapping is made for this host or port, or there was no room.
+    /// It stays, although it requests a mapping: mappings for this host or port are refused, or there was no room.
     Refuse,
 }
 

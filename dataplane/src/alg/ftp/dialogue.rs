@@ -11,22 +11,22 @@ use sixway_wire::Endpoint4;
 /// The port of FTP servers (RFC 959 §8, RFC 6384 §5).
 pub(crate) const CONTROL_PORT: u16 = 21;
 
-/// Commands that wait for their replies. Of more than these the oldest one is forgotten.
+/// Commands that wait for their replies. If there are more, the oldest one is dropped.
 const MOST_PENDING: usize = 8;
 /// Ports below it are services' own: no client receives data there (RFC 2577 §3).
 const LOWEST_PORT: u16 = 1_024;
 
-/// Between whom a line passes.
+/// The ends of the connection of a line.
 pub(crate) struct Asked<'a> {
     /// The client's address.
     pub(crate) client: IpAddr,
     /// The server's.
     pub(crate) server: Ipv4Addr,
-    /// Who makes mappings.
+    /// Creates mappings.
     pub(crate) openings: &'a mut dyn Openings,
 }
 
-/// What a command waits for.
+/// The expected reply to a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pending {
     /// Its reply stays as it is.

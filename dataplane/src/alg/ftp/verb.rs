@@ -1,5 +1,5 @@
-//! The commands of FTP, by their names. A page can make a browser send text of its choice to port 21, but a line of HTTP comes first, which is not one of
-//! them.
+//! The commands of FTP, by their names. A web page can make a browser send chosen text to port 21, but a line of HTTP comes first, which is not a
+//! command.
 
 /// Octets of a line's beginning by which its command is known: four letters and what follows them, behind the Telnet commands of ABOR
 /// (RFC 959 §4.1.3).
@@ -11,7 +11,7 @@ const SE: u8 = 240;
 /// The last one: 255 behind IAC is the octet 255.
 const DONT: u8 = 254;
 
-/// The registry of RFC 5797, later RFCs, and what clients send that no RFC has.
+/// The registry of RFC 5797, later RFCs, and commands of clients that are in no RFC.
 #[rustfmt::skip]
 const VERBS: [[u8; 4]; 73] = [
     // RFC 959
@@ -68,7 +68,7 @@ mod tests {
             b"DELETE / HTTP/1.1\r\n",
             b"OPTIONS / HTTP/1.1\r\n",
             b"CONNECT 203.0.113.1:21 HTTP/1.1\r\n",
-            // A browser lets a page choose the method, but not the next line.
+            // A page can choose a browser's method, but not the next line.
             b"Host: 203.0.113.1:21\r\n",
             b"User-Agent: USER\r\n",
             b"INVITE sip:a@203.0.113.1 SIP/2.0\r\n",

@@ -13,7 +13,7 @@ const TO_ALL: Rate = Rate { rate: 20_000, burst: 20_000 };
 const OF_SENDER: Rate = Rate { rate: 100, burst: 200 };
 /// Bubbles that a client sends only because of unknown senders' datagrams: answers to their bubbles.
 const ANSWERS: Rate = Rate { rate: 500, burst: 1_000 };
-/// Tests of native hosts because of a stranger's datagrams, by the stranger's IPv4 address, and of all strangers. Servers have a rate for each client, ours of
+/// Tests of native hosts because of an unknown sender's datagrams, by its IPv4 address, and of all unknown senders. Servers have a rate for each client, ours of
 /// 20/s by default: most of it is left for this host's own tests and its qualification.
 const TESTS_OF_STRANGER: Rate = Rate { rate: 2, burst: 4 };
 const TESTS_OF_STRANGERS: Rate = Rate { rate: 5, burst: 10 };

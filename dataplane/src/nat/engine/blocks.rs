@@ -115,7 +115,7 @@ impl<I: InsideKey> Engine<I> {
     }
 
     /// Gives the block of this port, for which a host of another worker has asked, if no port of it is taken. This worker keeps half of an even
-    /// share of all blocks: whoever asks for ports by their numbers has no more of the other workers' than that. Returns the message for all
+    /// share of all blocks: hosts that request certain ports get no more of the other workers' blocks than that. Returns the message for all
     /// workers.
     pub(crate) fn give_wanted(&mut self, port: u16, to: WorkerId) -> Option<BlockMove> {
         let even = self.all_blocks / u32::from(self.ownership.workers());

@@ -27,10 +27,10 @@ impl<I: InsideKey> Engine<I> {
         self.keep((binding, true), now, counters)
     }
 
-    /// The same for one that only those whom its filters admit learn of: when it ends its port needs no quarantine (RFC 6888 REQ-8 B).
+    /// The same for one whose endpoint only the remote hosts know that its filters admit: when it ends its port needs no quarantine (RFC 6888 REQ-8 B).
     ///
     /// # Errors
-    /// Why there is none as wanted; then nothing has changed.
+    /// Why the requested binding cannot be made; then nothing has changed.
     pub(crate) fn keep_expected(
         &mut self,
         binding: &ExplicitBinding<I>,
@@ -67,7 +67,7 @@ impl<I: InsideKey> Engine<I> {
     }
 
     /// The same, and keeps the port of the same number of the other protocol for the host (RFC 6886 §3.3), as long as the binding is kept so. A
-    /// new binding has a port whose companion nobody else has.
+    /// new binding has a port whose companion no other host has.
     ///
     /// # Errors
     /// As for [`Engine::keep_explicit`].
@@ -111,7 +111,7 @@ impl<I: InsideKey> Engine<I> {
         })
     }
 
-    /// Makes a dynamic binding: with the wanted outside endpoint if that is free, else with another if that will do.
+    /// Makes a dynamic binding: with the requested outside endpoint if it is free, else with another one if that is allowed.
     fn bind_as_wanted(
         &mut self,
         protocol: NatProtocol,

@@ -597,7 +597,7 @@ fn true_extension() -> [u8; 12] {
 }
 
 #[test]
-fn a_length_attribute_that_lies_is_not_believed() {
+fn a_wrong_length_attribute_is_not_accepted() {
     for attribute in [1, 31, 255] {
         let error = error4(11, 0, [0, attribute, 0, 0], &sent4(protocol::UDP, &udp(OUTSIDE, 53, 200)));
         let translated = to_v6(&error).unwrap();

@@ -183,7 +183,7 @@ impl Pipeline {
         (self.next_id, self.next_number) = (id.wrapping_add(1), number + 1);
     }
 
-    /// Nobody waits for a question any more: the next can be asked. An upstream that leaves many unanswered on one connection gets another.
+    /// No client waits for a question any more: the next can be sent. An upstream that leaves many unanswered on one connection gets another.
     fn cancel(&mut self, id: u16, number: u64) {
         if self.flying.get(&id).is_some_and(|flying| flying.number == number)
             && let Some(flying) = self.flying.remove(&id)

@@ -9,7 +9,7 @@ use Change::{
 };
 
 #[test]
-fn a_new_key_is_believed_in_once_it_is_seen_again_after_thirty_days() {
+fn a_new_key_is_trusted_once_it_is_seen_again_after_thirty_days() {
     let mut point = point("A");
     assert_eq!(on(&mut point, 0, "A*"), []);
     assert_eq!(on(&mut point, 1, "A* B"), [('B', Pending)]);
@@ -53,7 +53,7 @@ fn a_key_that_vanishes_while_it_waits_is_forgotten_and_begins_again() {
 }
 
 #[test]
-fn an_attackers_key_is_never_believed_in_if_the_owner_publishes_within_thirty_days() {
+fn an_attackers_key_is_never_trusted_if_the_owner_publishes_within_thirty_days() {
     let mut point = point("AB");
     on(&mut point, 0, "A* B*");
     assert_eq!(on(&mut point, 1, "A B* X"), [('X', Pending)], "B is stolen");

@@ -8,8 +8,8 @@ mod recorded;
 mod work;
 
 use super::Validator;
+use crate::current_time::CurrentTime;
 use crate::lookup::Lookup;
-use crate::moment::Moment;
 use crate::reply::Reply;
 use crate::security::Security;
 use crate::validate::Validate;
@@ -20,7 +20,7 @@ use std::time::Duration;
 const WALL: u64 = 1_800_000_000;
 
 /// The time that goes with it.
-const NOW: Moment = Moment { monotonic: Duration::from_secs(1_000), wall: WALL };
+const NOW: CurrentTime = CurrentTime { monotonic: Duration::from_secs(1_000), wall: WALL };
 
 /// From presentation form, without escapes; case is kept.
 fn wire(text: &str) -> Vec<u8> {
@@ -44,7 +44,7 @@ fn validate_at(
     (name, qtype): (&str, u16),
     reply: Reply,
 ) -> Verdict {
-    let now = Moment { wall, ..NOW };
+    let now = CurrentTime { wall, ..NOW };
     let begun = validator.begin(now, &wire(name), qtype, reply);
     while let Some((_, lookup)) = validator.poll_lookup() {
         let found = upstream.answer(&lookup);

@@ -107,7 +107,7 @@ fn what_was_found_is_not_looked_up_again_before_it_ends() {
     let mut validator = Validator::new(vec![tree.root.anchor()], Vec::new());
     let signed = reply(0, &tree.good.sign(&[record("www.good.test", A, &[192, 0, 2, 1])]), &[]);
     for (seconds, asked) in [(0, 3), (299, 3), (300, 6)] {
-        let now = Moment { monotonic: NOW.monotonic + Duration::from_secs(seconds), ..NOW };
+        let now = CurrentTime { monotonic: NOW.monotonic + Duration::from_secs(seconds), ..NOW };
         validator.begin(now, &wire("www.good.test"), A, signed.clone());
         while let Some((_, lookup)) = validator.poll_lookup() {
             let found = tree.world.answer(&lookup);

@@ -1,11 +1,11 @@
 //! The leases of all concentrators while the gateway runs.
 
+use super::awaited_leases::AwaitedLeases;
 use super::concentrator::{Concentrator, Pending};
 use super::disk::Disk;
 use super::file::Line;
 use super::file_state::LeaseFiles;
 use super::trouble::LeaseTrouble;
-use super::untold::Untold;
 use crate::config::Config;
 use crate::event_log::LeaseNotice;
 use crate::view::LeaseRow;
@@ -26,7 +26,7 @@ pub(in crate::daemon) struct LeaseBook {
     all: Mutex<Vec<Concentrator>>,
     /// Only the control thread takes this one, and never while it has the other: DNS threads wait for no disk.
     disks: Mutex<Vec<Disk>>,
-    pub(super) untold: Untold,
+    pub(super) awaited: AwaitedLeases,
 }
 
 impl LeaseBook {
@@ -51,8 +51,8 @@ impl LeaseBook {
             all.push(loaded);
             disks.push(disk);
         }
-        let (has_some, untold) = (!all.is_empty(), Untold::default());
-        Ok(has_some.then(|| Self { clock, all: Mutex::new(all), disks: Mutex::new(disks), untold }))
+        let (has_some, awaited) = (!all.is_empty(), AwaitedLeases::default());
+        Ok(has_some.then(|| Self { clock, all: Mutex::new(all), disks: Mutex::new(disks), awaited }))
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<Concentrator>> {
@@ -165,12 +165,12 @@ impl LeaseBook {
         one.end_telling(pending);
         // What has changed again meanwhile they do not know.
         let known = pending.keys().filter(|ipv4| !one.is_untold(**ipv4));
-        self.untold.remove(known.map(|prefix| prefix.address()));
+        self.awaited.remove(known.map(|prefix| prefix.address()));
     }
 
     /// Returns when a DNS thread waits for a lease to reach the workers.
     pub(in crate::daemon) async fn hurried(&self) {
-        self.untold.hurried().await;
+        self.awaited.added().await;
     }
 
     /// The address of a concentrator's host, for a client that looks up its name, and for how many seconds it certainly has it. The workers know of it.
@@ -199,10 +199,10 @@ impl LeaseBook {
         };
         one.take_changes(wall);
         if one.is_untold(Prefix4::holding(ipv4, 32)) {
-            self.untold.add(ipv4);
+            self.awaited.add(ipv4);
         }
         drop(all);
-        match self.untold.wait(ipv4) {
+        match self.awaited.wait(ipv4) {
             true => LeasedAddress::Has(ipv4, u32::try_from(left.as_secs()).unwrap_or(u32::MAX)),
             false => LeasedAddress::None,
         }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! bound 192.0.2.17 2001:db8:a::1 1764100000
-//! waits 192.0.2.18 2001:db8:a::2 1764100100 203.0.113.53 proven        somebody looked up this host's name
+//! waits 192.0.2.18 2001:db8:a::2 1764100100 203.0.113.53 proven        a client looked up this host's name
 //! ```
 
 use sixway_control::Instant;

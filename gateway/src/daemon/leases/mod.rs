@@ -1,5 +1,6 @@
 //! Leases of IPv4 addresses over IPv6 (RFC 7040, RFC 7341): those of concentrators, and those of this host.
 
+mod awaited_leases;
 mod book;
 mod concentrator;
 mod disk;
@@ -13,7 +14,6 @@ mod names;
 mod query_sockets;
 mod refused;
 mod trouble;
-mod untold;
 
 pub(super) use book::LeaseBook;
 pub(super) use file_state::LeaseFiles;

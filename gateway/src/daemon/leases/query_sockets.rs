@@ -27,7 +27,7 @@ pub(super) struct QuerySockets {
 }
 
 enum Socket {
-    /// Nobody else listens at this address.
+    /// No other program listens at this address.
     Own(UdpServer),
     /// Another program may.
     Shared(SharedPort),

@@ -10,7 +10,7 @@ use super::offered::rests;
 use super::retry_timer::RetryTimer;
 use crate::config::Surroundings;
 use crate::daemon::fast_path_handle::FastPathHandle;
-use crate::daemon::narrow_paths::NarrowPaths;
+use crate::daemon::reduced_path_mtus::ReducedPathMtus;
 use crate::fast_path::{Attached, Facts};
 use sixway_fastpath::layout::Port;
 use sixway_fastpath::rules::Offer;
@@ -33,7 +33,7 @@ pub(super) struct ProgramExchange<'c> {
     carried: Arc<FastPathHandle>,
     /// The programs pass every packet to the engine, because their rules have become wrong.
     halted: bool,
-    narrow: NarrowPaths,
+    narrow: ReducedPathMtus,
     /// The last failure to set path MTUs, so that it is logged once.
     trouble: Option<String>,
 }
@@ -57,7 +57,7 @@ impl<'c> ProgramExchange<'c> {
             turn: RetryTimer::default(),
             carried,
             halted: false,
-            narrow: NarrowPaths::default(),
+            narrow: ReducedPathMtus::default(),
             trouble: None,
         };
         exchange.carried.set_resting(exchange.facts.ipsec);
@@ -248,7 +248,7 @@ impl<'c> ProgramExchange<'c> {
         let Some(all) = self.narrow.note(destinations, now) else { return };
         let set = self.carried.with(|fast_path| fast_path.set_narrow_paths(&all));
         if set.is_ok() {
-            self.narrow.told(now);
+            self.narrow.updated(now);
         }
         let trouble = set.err().map(|error| error.to_string());
         if let Some(what) = trouble.as_ref().filter(|_| trouble != self.trouble) {

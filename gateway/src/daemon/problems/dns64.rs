@@ -13,7 +13,7 @@ pub(in crate::daemon) fn dns64(row: &Dns64Row) -> Vec<ProblemRow> {
     let all = down.len() == row.upstreams.len();
     let problem = |name: &&str| {
         let text = format!("dns64: the upstream {name} does not answer");
-        let advice = "`sixway doctor` asks it; check the route to it and dns64.upstream";
+        let advice = "`sixway doctor` queries it; check the route to it and dns64.upstream";
         if all { ProblemRow::error(KIND, text, advice) } else { ProblemRow::warning(KIND, text, advice) }
     };
     let warnings = row.warnings.iter().map(|warning| {

@@ -36,12 +36,12 @@ pub(in crate::daemon) fn waiting_b4s(
                     Some(why) => format!("{name}: the AFTR has no address yet: {why}"),
                     None => format!("{name}: the AFTR {aftr} has no address yet"),
                 },
-                "check that a name server is reachable over IPv6 and has AAAA records of that name: `sixway doctor` asks them"
+                "check that a name server is reachable over IPv6 and has AAAA records of that name: `sixway doctor` queries them"
                     .into(),
             ),
             MissingEnd::Lease(file) => (
                 format!("{name}: no AFTR in {file} yet"),
-                "check that the DHCPv6 client asks for option 64 and writes it there, or set `aftr`".into(),
+                "check that the DHCPv6 client requests option 64 and writes it there, or set `aftr`".into(),
             ),
         };
         ProblemRow::error(ProblemKind::AwaitedAddress, what, mend)
@@ -58,7 +58,7 @@ pub(in crate::daemon) fn unresolved_aftrs(
         // Without an address it waits for one, which is another problem.
         let aftr = in_use.get(name)?;
         let text = format!("{name}: {why}; the AFTR {aftr} stays in use");
-        let advice = "check that a name server is reachable over IPv6 and has AAAA records of that name: `sixway doctor` asks them";
+        let advice = "check that a name server is reachable over IPv6 and has AAAA records of that name: `sixway doctor` queries them";
         Some(ProblemRow::warning(ProblemKind::AwaitedAddress, text, advice))
     };
     faults.iter().filter_map(row).collect()

@@ -479,7 +479,7 @@ fn native_ipv6_of_an_advertised_lan_is_tried_both_ways() {
             "router advertisements from wan0"
         ]
     );
-    // Nobody is let in who was not asked. Whether an answer is dropped is known if something went out.
+    // Unsolicited packets are not expected to pass. Whether a reply is dropped is known only if the request was sent.
     let outward = names(&paths).iter().position(|name| *name == said[0]);
     assert_eq!((native[0].within, native[1].within), (None, outward));
     assert_eq!(native[1].nft, "iifname \"wan0\" oifname \"lan0\" ct state established,related accept");
@@ -494,7 +494,7 @@ fn native_ipv6_of_an_advertised_lan_is_tried_both_ways() {
 }
 
 #[test]
-fn what_hosts_of_the_lan_ask_this_host_is_tried() {
+fn requests_of_hosts_of_the_lan_to_this_host_are_tried() {
     let text = format!("{NAT44}{ADVERTISED}[pcp]\ninterfaces = [\"lan0\"]\n");
     let dnsmasq =
         crate::doctor::dnsmasq_file::Dnsmasq { listen: vec![Ipv4Addr::new(10, 0, 0, 1)], answers_dns: true };
@@ -521,7 +521,7 @@ fn what_hosts_of_the_lan_ask_this_host_is_tried() {
         ]
     );
     assert!(asked[0].0.is_discovery && asked[0].0.octets[7] == 255);
-    // A client without an address asks everybody (RFC 2131 §4.1).
+    // A client without an address sends a broadcast (RFC 2131 §4.1).
     assert_eq!(asked[2].0.octets[12..20], [0, 0, 0, 0, 255, 255, 255, 255]);
     assert_eq!(asked[2].0.service.as_deref(), Some("0.0.0.0:67"));
 }

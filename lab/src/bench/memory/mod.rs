@@ -4,11 +4,11 @@
 //! `tick`, for each batch) is timed. Every packet of a pass must be forwarded, and one pass of each kind is checked against a slow,
 //! independent computation of every checksum. Targets are multiples of yardsticks that are measured after each pass.
 
+mod concentrator;
 mod cpu_time;
 mod ds_lite;
 mod engine_bench;
 mod established;
-mod lent;
 mod measure;
 mod nat44;
 mod nat46;

@@ -1,8 +1,8 @@
 //! A configured tunnel of IPv6 in IPv4, and a B4's softwire of IPv4 in IPv6: into each and out of it, in turn.
 
+use super::concentrator::Concentrator;
 use super::engine_bench::{EngineBench, RUN, shuffled, wrong};
 use super::established::SLICE;
-use super::lent::Lent;
 use super::nat44::{Compared, Rounds};
 use super::packets::{Flow, read6, read6_in4, write6, write6_in4};
 use super::softwire::Softwire;
@@ -65,7 +65,7 @@ pub fn measure(options: &Options, yardstick: &mut Yardstick) -> Result<Section> 
     let order = shuffled(FLOWS, 0).repeat(PASSES);
     verify(&mut machine, &order[..FLOWS as usize])?;
     let mut softwire = Softwire::make(&order[..FLOWS as usize])?;
-    let mut lent = Lent::make(&order[..FLOWS as usize])?;
+    let mut concentrator = Concentrator::make(&order[..FLOWS as usize])?;
     let mut relay = Relay::make(FLOWS)?;
     relay.verify(&order[..FLOWS as usize])?;
     for batch in [RUN, 1] {
@@ -81,11 +81,11 @@ pub fn measure(options: &Options, yardstick: &mut Yardstick) -> Result<Section> 
             for slice in order.chunks(SLICE) {
                 let into = machine.measure(slice, batch, write, yardstick)?;
                 slices[0].push(&softwire.encap(slice, batch, yardstick)?, &into);
-                slices[1].push(&lent.encap(slice, batch, yardstick)?, &into);
+                slices[1].push(&concentrator.encap(slice, batch, yardstick)?, &into);
                 slices[4].push(&relay.encap(slice, batch, yardstick)?, &into);
                 let out = machine.measure(slice, batch, back, yardstick)?;
                 slices[2].push(&softwire.decap(slice, batch, yardstick)?, &out);
-                slices[3].push(&lent.decap(slice, batch, yardstick)?, &out);
+                slices[3].push(&concentrator.decap(slice, batch, yardstick)?, &out);
                 slices[5].push(&relay.decap(slice, batch, yardstick)?, &out);
             }
             rounds.iter_mut().zip(&slices).for_each(|(rounds, slices)| rounds.push(slices));

@@ -36,7 +36,7 @@ impl Hosted {
         Self::start_with(place, modules, "", script)
     }
 
-    /// The same with words on its kernel's command line.
+    /// The same with kernel command line parameters.
     ///
     /// # Errors
     /// It does not boot, or the script fails.

@@ -100,7 +100,7 @@ impl Kind {
         }
     }
 
-    /// Boots one in the namespace of the place's host, with these modules, and these words on its kernel's command line.
+    /// Boots one in the namespace of the place's host, with these modules and kernel command line parameters.
     ///
     /// # Errors
     /// It does not start.

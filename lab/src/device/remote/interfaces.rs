@@ -1,4 +1,4 @@
-//! Interfaces of this machine that are lent to a network, and come back.
+//! Interfaces of this machine that are moved into a network, and moved back at the end.
 
 use crate::failure::{Failure, Result};
 use crate::namespace::command;

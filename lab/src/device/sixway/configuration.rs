@@ -268,7 +268,7 @@ fn teredo_server(task: TeredoServer) -> String {
     format!("\n[teredo_server]\naddress = \"{}\"\nsecondary = \"{second}\"\n", task.address)
 }
 
-/// It lets everybody in, as miredo's client does.
+/// It accepts unsolicited packets, as miredo's client does.
 fn teredo_client(place: &Place, task: TeredoClient) -> String {
     let second = Ipv4Addr::from_bits(task.server.to_bits().wrapping_add(1));
     let link = place.outside.first().copied().unwrap_or_default();

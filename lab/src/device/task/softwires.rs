@@ -27,7 +27,7 @@ pub struct Concentrator {
     pub address: Ipv6Addr,
     /// Networks of hosts.
     pub clients: String,
-    /// IPv4 addresses that are lent, routed to the device.
+    /// IPv4 addresses for leases, routed to the device.
     pub pool: Vec<String>,
 }
 

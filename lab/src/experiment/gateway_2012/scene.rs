@@ -45,7 +45,7 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// Builds the network and starts everybody.
+    /// Builds the network and starts all programs.
     pub fn build(form: Form, device: &'static dyn Device, line: &Line<'_>) -> Result<Self> {
         let parts = form
             .parts(device)

@@ -1,4 +1,4 @@
-//! The control planes of mechanisms: what they send while nobody uses them, and from their start to the first answer.
+//! The control planes of mechanisms: their messages while they are idle, and from their start to the first answer.
 
 use crate::device::Device;
 use crate::experiment::sheet::Sheet;
@@ -125,7 +125,7 @@ fn count(packets: &[Captured], sheet: &mut Sheet) {
     }
 }
 
-/// What a mechanism sends when nobody uses it, and its CPU time then.
+/// Messages and CPU time of an idle mechanism.
 pub fn idle(at_work: &AtWork, time: Duration, sheet: &mut Sheet) -> Result<()> {
     let (host, link) = place(at_work.way());
     let (_, cost, _) = at_work.metered(|| at_work.echo(at_work.way().target(), 56, 2))?;

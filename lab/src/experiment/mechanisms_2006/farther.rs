@@ -1,4 +1,4 @@
-//! The mechanisms over more hops, over a narrower second link, with background, and when nobody uses them.
+//! The mechanisms over more hops, over a narrower second link, with background traffic, and while they are idle.
 
 use super::control::{idle, start};
 use super::stage::Kind;

@@ -105,7 +105,7 @@ fn misses(groups: &[Group<'_>]) -> Finding {
     finding(statement, seen(groups, "linux-sit"), "linux-sit", |low, high| low < (1.0 - SAME) * high)
 }
 
-/// A kernel of today stops its ticks while it is idle, and work on received packets that begins and ends there has none. With ticks that go on, it
+/// A current kernel stops its ticks while it is idle, and work on received packets that begins and ends there has none. With ticks that go on, it
 /// is counted.
 fn goes_on(groups: &[Group<'_>]) -> Finding {
     let statement = "The puzzle in a guest whose ticks do not stop when it is idle: they miss no larger share with one host than with ten.";

@@ -77,6 +77,6 @@ mod tests {
         assert_eq!(cores_of(1, 2), [1]);
         assert_eq!(cores_of(2, 2), [1, 0]);
         assert_eq!(cores_of(4, 8), [1, 2, 3, 4]);
-        assert_eq!(cores_of(2, 1), [0, 0], "one CPU is everybody's");
+        assert_eq!(cores_of(2, 1), [0, 0], "a single CPU is shared");
     }
 }

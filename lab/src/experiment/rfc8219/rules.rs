@@ -15,7 +15,7 @@ pub const MOST: f64 = 1_000_000.0;
 /// The tester's near end: its address, and that which it is mapped to.
 const NEAR: (Ipv4Addr, Ipv6Addr) = (Ipv4Addr::new(198, 19, 2, 1), Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 2));
 
-/// The near end's mapping behind others, that of no host: whoever looks them through from the first has all to look at.
+/// The near end's mapping behind others, that of no host: a linear search has to examine all of them.
 fn mappings(count: u32) -> Vec<(Ipv4Addr, Ipv6Addr)> {
     let other = |number: u32| {
         let four = Ipv4Addr::from_bits((10 << 24) + number);

@@ -22,7 +22,7 @@ impl Archive {
         self.entry(name, FOLDER, &[]);
     }
 
-    /// Adds a file, which everybody may run.
+    /// Adds an executable file.
     pub fn file(&mut self, name: &str, content: &[u8]) {
         self.entry(name, PROGRAM, content);
     }

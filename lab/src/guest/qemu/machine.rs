@@ -33,7 +33,7 @@ impl Accelerator {
 }
 
 /// Boots a guest in the namespace of a host; its eth0, eth1, … are these tap devices there, and it loads these modules. It has this memory in MiB,
-/// and these words on its kernel's command line.
+/// and these kernel command line parameters.
 ///
 /// # Errors
 /// It does not start.

@@ -159,7 +159,7 @@ fn before_the_greeting_nothing_is_changed_and_replies_find_their_commands_afterw
 }
 
 #[test]
-fn without_a_greeting_and_after_what_is_not_a_command_the_dialogue_is_over() {
+fn without_a_greeting_and_after_a_line_that_is_not_a_command_the_dialogue_ends() {
     for reply in ["421 busy\r\n", "230 come in\r\n", "530-no\r\n"] {
         let mut dialogue = Dialogue::new();
         dialogue.reply(reply.as_bytes());

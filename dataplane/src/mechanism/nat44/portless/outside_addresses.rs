@@ -175,7 +175,7 @@ impl Iterator for Order<'_> {
     }
 }
 
-/// A random number that follows from two. Whoever does not know the first cannot foretell it; it need not withstand more than that.
+/// A pseudo-random number derived from two numbers. It cannot be predicted without the first, which is sufficient here.
 fn mixed(host: u64, number: u64) -> u64 {
     let mut bits = host ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for factor in [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb] {

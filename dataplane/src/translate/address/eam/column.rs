@@ -171,7 +171,7 @@ struct Filter<S: Side> {
 }
 
 impl<S: Side> Filter<S> {
-    /// `shortest`: the length of the shortest prefix in the column; bits beyond it cannot be told from an address.
+    /// `shortest`: the length of the shortest prefix in the column; bits beyond it cannot be distinguished from an address.
     fn new(shortest: u8) -> Self {
         Self {
             first: None,

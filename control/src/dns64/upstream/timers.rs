@@ -15,16 +15,16 @@ pub(super) enum Due {
     Probe(usize),
 }
 
-/// Entries that no longer matter lie in the heap until they come to its top, or until they are more than the others: the heap is swept then.
-/// So setting an alarm costs O(1) on average and cancelling it nothing, and the heap is bounded by the alarms that are set.
+/// Obsolete entries stay in the heap until they are at its top, or until they are the majority: the heap is swept then.
+/// So setting a timer costs O(1) on average and cancelling it nothing, and the heap is bounded by the timers that are set.
 #[derive(Debug, Default)]
-pub(super) struct Alarms {
+pub(super) struct Timers {
     heap: BinaryHeap<Reverse<(Instant, Due)>>,
     /// Sweep beyond this length.
     sweep: usize,
 }
 
-impl Alarms {
+impl Timers {
     pub(super) fn set(&mut self, at: Instant, due: Due) {
         self.heap.push(Reverse((at, due)));
     }
@@ -34,8 +34,8 @@ impl Alarms {
         self.heap.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// Takes the first if its time has come.
-    pub(super) fn ring(&mut self, now: Instant) -> Option<(Instant, Due)> {
+    /// Takes the first timer if it has expired.
+    pub(super) fn pop_due(&mut self, now: Instant) -> Option<(Instant, Due)> {
         let Reverse((at, _)) = self.heap.peek()?;
         if *at > now {
             return None;
@@ -43,7 +43,7 @@ impl Alarms {
         self.heap.pop().map(|Reverse(entry)| entry)
     }
 
-    /// Drops what no longer matters: at the top always, elsewhere now and then.
+    /// Drops obsolete timers: at the top always, elsewhere if there are many.
     pub(super) fn tidy(&mut self, matters: impl Fn(Instant, Due) -> bool) {
         const SMALL: usize = 1_024;
         while let Some(Reverse((at, due))) = self.heap.peek()
@@ -68,28 +68,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn alarms_ring_in_order_and_not_before_their_time() {
-        let mut alarms = Alarms::default();
+    fn timers_expire_in_order_and_not_early() {
+        let mut timers = Timers::default();
         for (at, number) in [(3, 30), (1, 10), (2, 20)] {
-            alarms.set(Instant::from_secs(at), Due::Question(number));
+            timers.set(Instant::from_secs(at), Due::Question(number));
         }
-        assert_eq!(alarms.first(), Some(Instant::from_secs(1)));
-        assert_eq!(alarms.ring(Instant(999_999_999)), None);
-        let rung: Vec<_> = std::iter::from_fn(|| alarms.ring(Instant::from_secs(2))).collect();
+        assert_eq!(timers.first(), Some(Instant::from_secs(1)));
+        assert_eq!(timers.pop_due(Instant(999_999_999)), None);
+        let expired: Vec<_> = std::iter::from_fn(|| timers.pop_due(Instant::from_secs(2))).collect();
         assert_eq!(
-            rung,
+            expired,
             [(Instant::from_secs(1), Due::Question(10)), (Instant::from_secs(2), Due::Question(20))]
         );
     }
 
     #[test]
-    fn alarms_that_no_longer_matter_do_not_pile_up() {
-        let mut alarms = Alarms::default();
+    fn obsolete_timers_do_not_accumulate() {
+        let mut timers = Timers::default();
         for number in 0..100_000 {
-            alarms.set(Instant(number), Due::Question(number));
-            alarms.tidy(|_, due| due <= Due::Question(7));
+            timers.set(Instant(number), Due::Question(number));
+            timers.tidy(|_, due| due <= Due::Question(7));
         }
-        assert!(alarms.len() <= 1_025, "{}", alarms.len());
-        assert_eq!(alarms.first(), Some(Instant(0)));
+        assert!(timers.len() <= 1_025, "{}", timers.len());
+        assert_eq!(timers.first(), Some(Instant(0)));
     }
 }

@@ -1,4 +1,4 @@
-//! From needs to lookups, and from upstreams' replies to entries.
+//! Lookups: from missing data to queries to upstreams, and from their replies to cache entries.
 
 use super::super::answer::{Answer, Bounds, ExtendedError, Kind, Origin};
 use super::super::ask::{Asker, Security};
@@ -18,7 +18,7 @@ use sixway_dnssec::Validate;
 use std::time::Duration;
 
 impl<T: Copy, V: Validate> Resolver<T, V> {
-    /// Asks for what is needed, unless it is being asked for; the waiter is woken by the answer.
+    /// Begins a lookup of missing data, unless one is under way. The answer wakes the waiter.
     pub(super) fn look_up(&mut self, now: Instant, need: &Need, waiter: Waiter) {
         let payer = self.waiting.payer(waiter);
         self.look_up_for(now, need, Some(waiter), payer, false);
@@ -53,7 +53,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         self.ask(now, lookup, &need.key);
     }
 
-    /// Puts a lookup's question, or that for the end of its chain, to the upstreams.
+    /// Sends a lookup's question, or that for the end of its chain, to the upstreams.
     fn ask(&mut self, now: Instant, lookup: Lookup, about: &Key) {
         let dnssec = &self.responder.settings.dnssec;
         let question = Question {
@@ -71,7 +71,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         self.lookups.begin(number, lookup);
     }
 
-    /// Takes what came of a question.
+    /// Processes the outcome of a question.
     pub(super) fn hear(&mut self, now: Instant, number: Number, outcome: Result<Reply, Exhausted>) {
         let Some(mut lookup) = self.lookups.finish(number) else { return };
         let about =
@@ -129,7 +129,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         }
     }
 
-    /// An answer is kept, and those who waited for it are woken.
+    /// Caches an answer, and wakes the queries that wait for it.
     fn keep(&mut self, now: Instant, lookup: Lookup, mut answer: Answer) {
         // An upstream's failure does not displace what still serves, fresh or stale.
         if let Kind::Failure(_) = answer.kind()
@@ -159,14 +159,14 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         self.wake(now, lookup);
     }
 
-    /// Whether there is an entry that must not make way for a failure.
+    /// Whether there is a cache entry that a failure must not replace.
     fn is_worth_keeping(&self, now: Instant, key: &Key) -> bool {
         let longest = self.responder.settings.stale.map_or(Duration::ZERO, |stale| stale.longest);
         let serves = |entry: &Answer| may_be_stale(entry) && now < entry.expires() + longest;
         self.responder.cache.peek(key).is_some_and(serves)
     }
 
-    /// A question is not answered, and not asked again for a while.
+    /// Records the failure of a question, which is then not repeated for some time.
     fn fail(&mut self, now: Instant, lookup: Lookup, code: u16, why: &'static str) {
         let hold = if self.is_worth_keeping(now, &lookup.key) { HOLD_STALE } else { HOLD };
         let failed = Failed { at: now, until: now + hold, code, why };
@@ -183,7 +183,7 @@ impl<T: Copy, V: Validate> Resolver<T, V> {
         }
     }
 
-    /// Who began a lookup may not ask it now. The name did not fail, so that is not kept (RFC 9520 §2). Others who wait for it ask it themselves.
+    /// Ends a lookup whose payer has no share. The name did not fail, so this is not cached (RFC 9520 §2). Other queries that wait begin the lookup themselves.
     fn refuse(&mut self, now: Instant, lookup: Lookup, why: (u16, &'static str)) {
         self.turn_away_those_of(now, lookup.payer, &lookup.waiters, why);
         if lookup.for_validator {

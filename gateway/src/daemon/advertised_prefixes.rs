@@ -15,7 +15,7 @@ const BEHIND: Duration = Duration::from_secs(300);
 
 /// A stored prefix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Promise {
+struct StoredPrefix {
     /// The interface.
     link: String,
     prefix: String,
@@ -25,24 +25,24 @@ struct Promise {
     until: u64,
 }
 
-impl Promise {
-    /// Whether it is about the same, but for the time.
+impl StoredPrefix {
+    /// Whether both differ at most in their end.
     fn is_like(&self, other: &Self) -> bool {
         Self { until: 0, ..self.clone() } == Self { until: 0, ..other.clone() }
     }
 }
 
-/// The promises of a gateway.
+/// The prefixes of a gateway.
 #[derive(Debug)]
-pub(super) struct Promises {
+pub(super) struct AdvertisedPrefixes {
     path: PathBuf,
-    kept: Vec<Promise>,
+    kept: Vec<StoredPrefix>,
     written: Instant,
     failing: bool,
 }
 
-impl Promises {
-    /// Those that a gateway of this name made in an earlier run.
+impl AdvertisedPrefixes {
+    /// Those that a gateway of this name advertised in an earlier run.
     pub(super) fn load(name: &str) -> Self {
         Self::load_from(PathBuf::from(format!("{DIRECTORY}/{name}.advertised")))
     }
@@ -57,14 +57,15 @@ impl Promises {
     /// The prefixes advertised on a link, in this run's time.
     pub(super) fn of(&self, link: &str, clock: Clock) -> Vec<StalePrefix> {
         let wall = clock.wall();
-        let promises = self.kept.iter().filter(|promise| promise.link == link);
-        let left = |promise: &Promise| promise.until.checked_sub(wall.unix_seconds).filter(|left| *left > 0);
-        let stale = promises.filter_map(|promise| {
+        let prefixes = self.kept.iter().filter(|prefix| prefix.link == link);
+        let left =
+            |prefix: &StoredPrefix| prefix.until.checked_sub(wall.unix_seconds).filter(|left| *left > 0);
+        let stale = prefixes.filter_map(|prefix| {
             Some(StalePrefix {
-                prefix: promise.prefix.parse().ok()?,
-                on_link: promise.on_link,
-                autonomous: promise.autonomous,
-                until: wall.now + Duration::from_secs(left(promise)?),
+                prefix: prefix.prefix.parse().ok()?,
+                on_link: prefix.on_link,
+                autonomous: prefix.autonomous,
+                until: wall.now + Duration::from_secs(left(prefix)?),
             })
         });
         stale.collect()
@@ -73,8 +74,8 @@ impl Promises {
     /// Records the prefixes in use on the links; writes the file on changes and when it is old.
     pub(super) fn keep(&mut self, believed: &[(String, Vec<StalePrefix>)], clock: Clock) {
         let wall = clock.wall();
-        let promises = believed.iter().flat_map(|(link, prefixes)| {
-            prefixes.iter().map(|stale| Promise {
+        let prefixes = believed.iter().flat_map(|(link, prefixes)| {
+            prefixes.iter().map(|stale| StoredPrefix {
                 link: link.clone(),
                 prefix: stale.prefix.to_string(),
                 on_link: stale.on_link,
@@ -82,13 +83,13 @@ impl Promises {
                 until: wall.unix_seconds + stale.until.since(wall.now).as_secs(),
             })
         });
-        let promises: Vec<Promise> = promises.collect();
-        let same = promises.len() == self.kept.len()
-            && promises.iter().zip(&self.kept).all(|(new, old)| new.is_like(old));
-        if same && (self.written.elapsed() < BEHIND || promises.is_empty()) {
+        let prefixes: Vec<StoredPrefix> = prefixes.collect();
+        let same = prefixes.len() == self.kept.len()
+            && prefixes.iter().zip(&self.kept).all(|(new, old)| new.is_like(old));
+        if same && (self.written.elapsed() < BEHIND || prefixes.is_empty()) {
             return;
         }
-        (self.kept, self.written) = (promises, Instant::now());
+        (self.kept, self.written) = (prefixes, Instant::now());
         let outcome = self.write();
         match outcome {
             Ok(()) => self.failing = false,
@@ -124,8 +125,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn promises_are_read_again_as_long_as_hosts_believe_in_them() {
-        let path = std::env::temp_dir().join(format!("sixway-promises-{}.advertised", std::process::id()));
+    fn prefixes_are_restored_until_their_lifetime_ends() {
+        let path = std::env::temp_dir().join(format!("sixway-prefixes-{}.advertised", std::process::id()));
         let clock = Clock::start();
         let stale = |text: &str, seconds| StalePrefix {
             prefix: text.parse().unwrap(),
@@ -133,18 +134,18 @@ mod tests {
             autonomous: false,
             until: clock.now() + Duration::from_secs(seconds),
         };
-        let mut promises = Promises::load_from(path.clone());
-        assert!(promises.of("eth1", clock).is_empty());
+        let mut prefixes = AdvertisedPrefixes::load_from(path.clone());
+        assert!(prefixes.of("eth1", clock).is_empty());
         let believed = vec![stale("2001:db8:1::/64", 5_400), stale("2001:db8:2::/64", 0)];
-        promises.keep(&[("eth1".into(), believed)], clock);
+        prefixes.keep(&[("eth1".into(), believed)], clock);
 
-        let again = Promises::load_from(path.clone());
+        let again = AdvertisedPrefixes::load_from(path.clone());
         let found = again.of("eth1", clock);
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!((found[0].prefix.to_string(), found[0].autonomous), ("2001:db8:1::/64".into(), false));
         assert!(found[0].until.since(clock.now()).as_secs().abs_diff(5_400) <= 2);
         assert!(again.of("eth2", clock).is_empty());
-        promises.keep(&[], clock);
+        prefixes.keep(&[], clock);
         assert!(!path.exists());
     }
 
@@ -152,7 +153,7 @@ mod tests {
     fn a_file_that_cannot_be_read_holds_nothing() {
         let path = std::env::temp_dir().join(format!("sixway-garbled-{}.advertised", std::process::id()));
         fs::write(&path, "[{").unwrap();
-        assert!(Promises::load_from(path.clone()).of("eth1", Clock::start()).is_empty());
+        assert!(AdvertisedPrefixes::load_from(path.clone()).of("eth1", Clock::start()).is_empty());
         fs::remove_file(path).unwrap();
     }
 }

@@ -2,11 +2,11 @@
 //! authority section, what belongs to the names of the chain. Everything else is out of bailiwick and ignored (RFC 5452 §6).
 
 use super::bounds::Bounds;
-use super::disbelieved::Disbelieved;
 use super::kind::Kind;
 use super::part::Part;
 use super::rcode::{NOERROR, NXDOMAIN};
 use super::record::{Record, rtype};
+use super::rejection::Rejection;
 use super::reply::Reply;
 
 use crate::dns64::key::Key;
@@ -20,7 +20,7 @@ const MOST_SIGNATURES: usize = 128;
 
 /// Records by part, in the order in which they are written.
 #[derive(Default)]
-pub(super) struct Believed {
+pub(super) struct AcceptedRecords {
     pub(super) parts: [Vec<Record>; Part::ALL.len()],
     /// The name at the chain's end.
     pub(super) target: Box<[u8]>,
@@ -32,20 +32,20 @@ pub(super) struct Believed {
     above: Option<u32>,
 }
 
-impl Believed {
-    pub(super) fn of(key: &Key, mut reply: Reply, bounds: &Bounds) -> Result<Self, Disbelieved> {
+impl AcceptedRecords {
+    pub(super) fn of(key: &Key, mut reply: Reply, bounds: &Bounds) -> Result<Self, Rejection> {
         let dnssec_ok = bounds.dnssec_ok;
         equalise(&mut reply.answer);
         equalise(&mut reply.authority);
         let above = key.name().len().saturating_sub(bounds.zone.into());
         let zone = &key.name()[above..];
-        let mut believed = Self { target: key.name().into(), zone: zone.into(), ..Self::default() };
-        believed.follow(key, &reply.answer)?;
+        let mut accepted = Self { target: key.name().into(), zone: zone.into(), ..Self::default() };
+        accepted.follow(key, &reply.answer)?;
         if dnssec_ok {
-            believed.keep_signatures(&reply.answer);
+            accepted.keep_signatures(&reply.answer);
         }
-        believed.keep_authority(&reply.authority, dnssec_ok);
-        Ok(believed)
+        accepted.keep_authority(&reply.authority, dnssec_ok);
+        Ok(accepted)
     }
 
     pub(super) fn part(&self, part: Part) -> &[Record] {
@@ -57,12 +57,12 @@ impl Believed {
     }
 
     /// Goes from the question's name along CNAME and DNAME records to the queried records, or as far as the reply leads.
-    fn follow(&mut self, key: &Key, answer: &[Record]) -> Result<(), Disbelieved> {
+    fn follow(&mut self, key: &Key, answer: &[Record]) -> Result<(), Rejection> {
         let mut seen: Vec<Box<[u8]>> = Vec::new();
         loop {
             let name = self.target.clone();
             if seen.len() > LONGEST_CHAIN || seen.iter().any(|earlier| same(earlier, &name)) {
-                return Err(Disbelieved::EndlessChain);
+                return Err(Rejection::EndlessChain);
             }
             let Some(alias) = self.alias(key, answer, &name)? else { break };
             self.target = alias.data.clone();
@@ -78,7 +78,7 @@ impl Believed {
     }
 
     /// The CNAME record of the name, if there is one and CNAME is not the queried type.
-    fn alias(&mut self, key: &Key, answer: &[Record], name: &[u8]) -> Result<Option<Record>, Disbelieved> {
+    fn alias(&mut self, key: &Key, answer: &[Record], name: &[u8]) -> Result<Option<Record>, Rejection> {
         let at_name = |record: &&Record| same(&record.owner, name);
         let mut cnames = answer.iter().filter(at_name).filter(|record| record.rtype == rtype::CNAME);
         let cname = cnames.next();
@@ -87,9 +87,9 @@ impl Believed {
             record.rtype == rtype::DNAME && record.owner.len() < name.len() && is_within(name, &record.owner)
         });
         if let Some(dname) = dname {
-            let made = under_dname(dname, name).ok_or(Disbelieved::Contradictory)?;
+            let made = under_dname(dname, name).ok_or(Rejection::Contradictory)?;
             if cname.is_some_and(|cname| !same(&cname.data, &made.data)) || cnames.next().is_some() {
-                return Err(Disbelieved::Contradictory);
+                return Err(Rejection::Contradictory);
             }
             if !self.part(Part::Chain).contains(dname) {
                 self.put(Part::Chain, dname.clone());
@@ -102,7 +102,7 @@ impl Believed {
         }
         let has_data = || answer.iter().filter(at_name).any(|record| asks_for(key.qtype(), record.rtype));
         match cname {
-            Some(_) if cnames.next().is_some() => Err(Disbelieved::Contradictory),
+            Some(_) if cnames.next().is_some() => Err(Rejection::Contradictory),
             Some(cname) if !is_asked && !has_data() => Ok(Some(cname.clone())),
             _ => Ok(None),
         }
@@ -182,15 +182,15 @@ impl Believed {
     }
 
     /// The kind of the reply. A referral is not an answer (RFC 2308 §2.2).
-    pub(super) fn kind(&self, rcode: u16) -> Result<Kind, Disbelieved> {
+    pub(super) fn kind(&self, rcode: u16) -> Result<Kind, Rejection> {
         let (has_data, has_chain) = (!self.part(Part::Data).is_empty(), !self.part(Part::Chain).is_empty());
         match rcode {
             NOERROR if has_data => Ok(Kind::Data),
-            NXDOMAIN if has_data => Err(Disbelieved::Contradictory),
+            NXDOMAIN if has_data => Err(Rejection::Contradictory),
             NXDOMAIN => Ok(Kind::NameError),
             NOERROR if !self.part(Part::Authority).is_empty() || self.above.is_some() => Ok(Kind::NoData),
             NOERROR if has_chain => Ok(Kind::Unfinished),
-            NOERROR if self.refers => Err(Disbelieved::Referral),
+            NOERROR if self.refers => Err(Rejection::Referral),
             NOERROR => Ok(Kind::NoData),
             failure => Ok(Kind::Failure(failure)),
         }

@@ -2,7 +2,7 @@
 
 /// Why a reply is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Disbelieved {
+pub enum Rejection {
     /// Not a DNS response, or truncated without TC.
     Malformed,
     /// TC=1.

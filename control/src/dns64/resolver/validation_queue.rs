@@ -8,16 +8,16 @@ use std::collections::{HashMap, HashSet, VecDeque};
 /// A queue: of a subscriber, and whether of proven addresses.
 type Queue = (Subscriber, bool);
 
-/// The queries without a place that wait for one. A waiter may be in it more than once, and may no longer exist.
+/// Queries that wait for their validation to begin. A waiter may be in it more than once, and may no longer exist.
 #[derive(Debug)]
-pub(super) struct Outside {
+pub(super) struct ValidationQueue {
     queues: HashMap<Queue, VecDeque<(Waiter, Payer)>, FixedState>,
     /// The subscribers in the order of their turns.
     ring: VecDeque<Queue>,
     waiters: usize,
 }
 
-impl Outside {
+impl ValidationQueue {
     pub(super) fn new(seed: u64) -> Self {
         let queues = HashMap::with_hasher(FixedState::with_seed(seed));
         Self { queues, ring: VecDeque::new(), waiters: 0 }
@@ -33,7 +33,7 @@ impl Outside {
         self.ring.len()
     }
 
-    /// Comes last of its queue.
+    /// Appends a waiter to its queue.
     pub(super) fn push(&mut self, waiter: Waiter, payer: Payer) {
         let whose = (payer.subscriber(), payer.is_proven());
         let queue = self.queues.entry(whose).or_default();
@@ -49,7 +49,7 @@ impl Outside {
         self.queues.get(self.ring.front()?)?.front().copied()
     }
 
-    /// Takes the first; it is another queue's turn then.
+    /// Takes the first. The next queue has the next turn.
     pub(super) fn pop(&mut self) -> Option<Waiter> {
         let whose = self.ring.pop_front()?;
         let queue = self.queues.get_mut(&whose)?;
@@ -62,14 +62,14 @@ impl Outside {
         first.map(|(waiter, _)| waiter)
     }
 
-    /// It is another queue's turn.
+    /// Passes the turn to the next queue.
     pub(super) fn turn(&mut self) {
         if let Some(whose) = self.ring.pop_front() {
             self.ring.push_back(whose);
         }
     }
 
-    /// Keeps each that still waits once.
+    /// Removes duplicates, and waiters that no longer wait.
     pub(super) fn tidy(&mut self, waits: impl Fn(Waiter) -> bool) {
         let mut seen = HashSet::with_hasher(FixedState::default());
         for queue in self.queues.values_mut() {
@@ -80,7 +80,7 @@ impl Outside {
         self.waiters = self.queues.values().map(VecDeque::len).sum();
     }
 
-    /// All go.
+    /// Removes all.
     pub(super) fn drain(&mut self) -> Vec<Waiter> {
         self.ring.clear();
         self.waiters = 0;
@@ -96,9 +96,9 @@ mod tests {
     use crate::Instant;
 
     #[test]
-    fn subscribers_take_turns_however_many_each_has() {
+    fn subscribers_take_turns_whatever_the_length_of_their_queues() {
         let mut room = WaitingRoom::new(1_024, 0);
-        let mut outside = Outside::new(7);
+        let mut queue = ValidationQueue::new(7);
         let mut waiters = Vec::new();
         // The last one is the first client again, with a cookie.
         for (ticket, host) in [1, 1, 1, 1, 2, 1, 3, 1].into_iter().enumerate() {
@@ -107,18 +107,18 @@ mod tests {
             let payer = asker.payer(64, ticket == 7);
             let query = Waiting { asker, query: Box::default(), since: Instant::default(), looks: 0 };
             let waiter = room.admit(query, payer, &[]).expect("there is room");
-            outside.push(waiter, payer);
-            outside.push(waiter, payer);
+            queue.push(waiter, payer);
+            queue.push(waiter, payer);
             waiters.push(waiter);
         }
-        outside.tidy(|waiter| waiter != waiters[1]);
-        assert_eq!((outside.len(), outside.queues()), (7, 4));
-        assert_eq!(outside.first().map(|(waiter, _)| waiter), Some(waiters[0]));
-        let order: Vec<Waiter> = std::iter::from_fn(|| outside.pop()).collect();
+        queue.tidy(|waiter| waiter != waiters[1]);
+        assert_eq!((queue.len(), queue.queues()), (7, 4));
+        assert_eq!(queue.first().map(|(waiter, _)| waiter), Some(waiters[0]));
+        let order: Vec<Waiter> = std::iter::from_fn(|| queue.pop()).collect();
         assert_eq!(order, [0, 4, 6, 7, 2, 3, 5].map(|at| waiters[at]));
-        assert!(outside.len() == 0 && outside.queues() == 0 && outside.queues.is_empty());
-        outside.push(waiters[0], Payer::OWN);
-        outside.turn();
-        assert_eq!(outside.drain(), [waiters[0]]);
+        assert!(queue.len() == 0 && queue.queues() == 0 && queue.queues.is_empty());
+        queue.push(waiters[0], Payer::OWN);
+        queue.turn();
+        assert_eq!(queue.drain(), [waiters[0]]);
     }
 }

@@ -12,20 +12,20 @@ const NARROW_PATHS: usize = 4_096;
 /// Minimum time between updates of the programs: each one flushes their next hops.
 const PACE: Duration = Duration::from_millis(100);
 
-/// The destinations, with the time at which each was last found narrow.
+/// The destinations, with the time of the last ICMP error about each.
 #[derive(Debug, Default)]
-pub(super) struct NarrowPaths {
+pub(super) struct ReducedPathMtus {
     since: BTreeMap<Ipv4Addr, Instant>,
-    /// The same, longest ago first.
+    /// The same, the oldest first.
     order: BTreeSet<(Instant, Ipv4Addr)>,
-    /// The programs know others.
-    untold: bool,
+    /// The programs have an older list.
+    is_outdated: bool,
     /// When the programs were last updated.
-    told: Option<Instant>,
+    last_update: Option<Instant>,
 }
 
-impl NarrowPaths {
-    /// Adds these, and removes old ones. Returns all if the programs must be updated, until [`Self::told`].
+impl ReducedPathMtus {
+    /// Adds these, and removes old ones. Returns all if the programs must be updated, until [`Self::updated`].
     pub(super) fn note(
         &mut self,
         destinations: impl Iterator<Item = Ipv4Addr>,
@@ -39,14 +39,14 @@ impl NarrowPaths {
         for destination in destinations {
             self.add(destination, now);
         }
-        let is_soon = self.told.is_some_and(|told| now.duration_since(told) < PACE);
-        (self.untold && !is_soon).then(|| self.since.keys().copied().collect())
+        let is_soon = self.last_update.is_some_and(|last| now.duration_since(last) < PACE);
+        (self.is_outdated && !is_soon).then(|| self.since.keys().copied().collect())
     }
 
     fn add(&mut self, destination: Ipv4Addr, now: Instant) {
         match self.since.insert(destination, now) {
             Some(before) => drop(self.order.remove(&(before, destination))),
-            None => self.untold = true,
+            None => self.is_outdated = true,
         }
         self.order.insert((now, destination));
         if self.order.len() > NARROW_PATHS {
@@ -57,14 +57,14 @@ impl NarrowPaths {
     fn forget_first(&mut self) {
         if let Some((_, destination)) = self.order.pop_first() {
             self.since.remove(&destination);
-            self.untold = true;
+            self.is_outdated = true;
         }
     }
 
     /// The programs have all of them.
-    pub(super) fn told(&mut self, now: Instant) {
-        self.untold = false;
-        self.told = Some(now);
+    pub(super) fn updated(&mut self, now: Instant) {
+        self.is_outdated = false;
+        self.last_update = Some(now);
     }
 }
 
@@ -80,27 +80,27 @@ mod tests {
     }
 
     #[test]
-    fn what_was_narrow_is_forgotten_after_ten_minutes_without_another_error() {
-        let (mut paths, start) = (NarrowPaths::default(), Instant::now());
+    fn a_destination_is_removed_ten_minutes_after_its_last_error() {
+        let (mut paths, start) = (ReducedPathMtus::default(), Instant::now());
         assert_eq!(paths.note(nothing(), start), None);
         assert_eq!(paths.note([ONE, OTHER].into_iter(), start), Some(vec![ONE, OTHER]));
-        assert_eq!(paths.note(nothing(), start), Some(vec![ONE, OTHER]), "nobody was told");
-        paths.told(start);
+        assert_eq!(paths.note(nothing(), start), Some(vec![ONE, OTHER]), "the programs were not updated");
+        paths.updated(start);
         assert_eq!(paths.note([ONE].into_iter(), start + NARROW / 2), None, "known");
         assert_eq!(paths.note(nothing(), start + NARROW), Some(vec![ONE]));
-        paths.told(start + NARROW);
+        paths.updated(start + NARROW);
         assert_eq!(paths.note(nothing(), start + NARROW + NARROW / 2), Some(vec![]));
     }
 
     #[test]
-    fn of_more_than_there_is_room_for_those_of_longest_ago_are_forgotten() {
-        let (mut paths, start) = (NarrowPaths::default(), Instant::now());
+    fn the_oldest_destinations_are_removed_when_the_table_is_full() {
+        let (mut paths, start) = (ReducedPathMtus::default(), Instant::now());
         let many = |first: u32| (first..first + NARROW_PATHS as u32 - 1).map(Ipv4Addr::from_bits);
         let later = |times: u32| start + PACE * times;
         paths.note([ONE].into_iter(), later(0));
         paths.note(many(1), later(1));
         assert_eq!(paths.note(nothing(), later(2)).unwrap().len(), NARROW_PATHS);
-        // Found narrow again: it is not the oldest any more.
+        // Another error: it is no longer the oldest.
         let all = paths.note([ONE, OTHER].into_iter(), later(3)).unwrap();
         assert_eq!(all.len(), NARROW_PATHS);
         assert!(all.contains(&ONE) && all.contains(&OTHER) && !all.contains(&Ipv4Addr::from_bits(1)));
@@ -110,10 +110,10 @@ mod tests {
     }
 
     #[test]
-    fn however_many_errors_come_the_programs_are_told_ten_times_a_second() {
-        let (mut paths, start) = (NarrowPaths::default(), Instant::now());
+    fn the_programs_are_updated_at_most_ten_times_a_second() {
+        let (mut paths, start) = (ReducedPathMtus::default(), Instant::now());
         assert!(paths.note([ONE].into_iter(), start).is_some());
-        paths.told(start);
+        paths.updated(start);
         assert_eq!(paths.note([OTHER].into_iter(), start + PACE / 2), None);
         assert_eq!(paths.note(nothing(), start + PACE), Some(vec![ONE, OTHER]));
     }

@@ -13,12 +13,12 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 const CONCENTRATOR: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 10, 0, 0, 0, 0, 1);
 const HOSTS: u128 = 0x2001_0db8_0099 << 80;
-/// The lent addresses.
-const LENT: u32 = 198 << 24 | 18 << 16;
+/// The leased addresses.
+const LEASED: u32 = 198 << 24 | 18 << 16;
 const THERE: u32 = 203 << 24 | 113 << 8;
 
-const fn lent(number: u32) -> Ipv4Addr {
-    Ipv4Addr::from_bits(LENT | number)
+const fn leased(number: u32) -> Ipv4Addr {
+    Ipv4Addr::from_bits(LEASED | number)
 }
 
 fn host(number: u32) -> Ipv6Addr {
@@ -27,7 +27,7 @@ fn host(number: u32) -> Ipv6Addr {
 
 fn flow(number: u32, from_host: bool) -> Flow<Ipv4Addr> {
     let out = Flow {
-        source: lent(number),
+        source: leased(number),
         source_port: 1_024 + (number % 60_000) as u16,
         destination: Ipv4Addr::from_bits(THERE | (number % 251)),
         destination_port: 53,
@@ -36,17 +36,17 @@ fn flow(number: u32, from_host: bool) -> Flow<Ipv4Addr> {
 }
 
 /// A concentrator under test.
-pub struct Lent(EngineBench);
+pub struct Concentrator(EngineBench);
 
-impl Lent {
+impl Concentrator {
     /// One with a host for each of these flows.
     pub fn make(order: &[u32]) -> Result<Self> {
         let binding =
-            |number| Binding { ipv4: Prefix4::holding(lent(number), 32), host: host(number), local: 0 };
+            |number| Binding { ipv4: Prefix4::holding(leased(number), 32), host: host(number), local: 0 };
         let concentrator = ConcentratorConfig {
             addresses: vec![CONCENTRATOR],
             client_bits: 56,
-            lent: vec![Prefix4::holding(lent(0), 15)],
+            lent: vec![Prefix4::holding(leased(0), 15)],
             max_bindings: 1 << 17,
             bindings: order.iter().copied().map(binding).collect(),
         };

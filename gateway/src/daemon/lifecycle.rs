@@ -33,16 +33,16 @@ pub enum Ended {
 
 /// How a gateway ends.
 pub(super) enum Ending {
-    /// It is to end, or has to.
+    /// It was stopped, or it failed.
     Whole(Result<(), RunError>),
     /// Another process continues.
-    MakingWay,
+    TakenOver,
     /// This process re-executes itself.
-    Anew,
+    ReExecute,
 }
 
 /// The source of a reload request.
-struct Asked {
+struct ReloadCause {
     why: &'static str,
     text: Text,
     confirm: Option<Duration>,
@@ -60,12 +60,12 @@ enum Text {
     Relisted(Relisted),
 }
 
-impl Asked {
+impl ReloadCause {
     fn by(why: &'static str) -> Self {
         Self { why, text: Text::File, confirm: None, answer: None }
     }
 
-    /// Tells who asked.
+    /// Sends the result to the caller of the admin API.
     async fn tell(self, told: Result<(), AdminError>) {
         if let Some(answer) = self.answer {
             // The caller may have given up.
@@ -75,7 +75,7 @@ impl Asked {
     }
 }
 
-/// What waits.
+/// Reloads that are pending, on trial or done.
 pub(super) struct Reloads<'a> {
     start: &'a Start<'a>,
     seed: [u64; 2],
@@ -98,8 +98,8 @@ pub(super) struct Reloads<'a> {
 /// How a reload continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Prepared {
-    /// This process executes itself again.
-    Anew,
+    /// This process re-executes itself.
+    ReExecute,
     /// It is done.
     InProcess,
 }
@@ -147,7 +147,7 @@ impl<'a> Reloads<'a> {
             let asked = tokio::select! {
                 signal = signals.next() => match signal {
                     Request::End(name) => return self.ending(name),
-                    Request::HungUp => Asked::by("SIGHUP"),
+                    Request::HungUp => ReloadCause::by("SIGHUP"),
                 },
                 () = self.gateway.outdated.notified(), if self.due.is_none() => {
                     self.due = Some(self.due_after_pause());
@@ -155,16 +155,16 @@ impl<'a> Reloads<'a> {
                 }
                 () = until(self.due) => {
                     self.due = None;
-                    Asked { text: Text::InForce, ..Asked::by("the address of a pool changed") }
+                    ReloadCause { text: Text::InForce, ..ReloadCause::by("the address of a pool changed") }
                 }
                 request = self.gateway.reloads.next() => {
                     let ReloadRequest { what, answer } = request;
-                    let asked = Asked { answer: Some(answer), ..Asked::by("requested") };
+                    let asked = ReloadCause { answer: Some(answer), ..ReloadCause::by("requested") };
                     match what {
-                        Wanted::Reload(confirm) => Asked { confirm, ..asked },
-                        Wanted::PoolWith(part) => Asked { text: Text::Relisted(Relisted::With(part)), ..asked },
+                        Wanted::Reload(confirm) => ReloadCause { confirm, ..asked },
+                        Wanted::PoolWith(part) => ReloadCause { text: Text::Relisted(Relisted::With(part)), ..asked },
                         Wanted::PoolWithout(part) => {
-                            Asked { text: Text::Relisted(Relisted::Without(part)), ..asked }
+                            ReloadCause { text: Text::Relisted(Relisted::Without(part)), ..asked }
                         }
                         Wanted::Keep => {
                             asked.tell(self.keep()).await;
@@ -178,7 +178,7 @@ impl<'a> Reloads<'a> {
                             Ok(()) => {
                                 asked.tell(Ok(())).await;
                                 self.roll_back("it was requested").await;
-                                return Ending::Anew;
+                                return Ending::ReExecute;
                             }
                             refused => {
                                 asked.tell(refused).await;
@@ -197,7 +197,7 @@ impl<'a> Reloads<'a> {
                             continue;
                         }
                         self.roll_back(why).await;
-                        return Ending::Anew;
+                        return Ending::ReExecute;
                     }
                 },
             };
@@ -213,11 +213,11 @@ impl<'a> Reloads<'a> {
                     );
                     asked.tell(Ok(())).await;
                 }
-                Ok(Prepared::Anew) => {
+                Ok(Prepared::ReExecute) => {
                     tracing::info!("{}: reloading", asked.why);
                     signals.put_back();
                     asked.tell(Ok(())).await;
-                    return Ending::Anew;
+                    return Ending::ReExecute;
                 }
                 Err(why) => {
                     tracing::error!("not reloaded: {why}");
@@ -274,7 +274,7 @@ impl<'a> Reloads<'a> {
         if prepared.is_err() {
             self.gateway.go_on_draining().await;
         }
-        prepared.map(|()| Prepared::Anew)
+        prepared.map(|()| Prepared::ReExecute)
     }
 
     /// The configuration to load, and its text, if this process can apply it.

@@ -1,24 +1,24 @@
-//! Programs that this process had started before it executed itself again, such as a test of the packet filter. They are still its
-//! children: each stays in the process table until the process waits for it.
+//! Child processes that this process had started before it re-executed itself, such as a test of the packet filter. Each of them
+//! stays in the process table as a zombie until the process waits for it.
 
 use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 use std::fs;
 
-/// Waits for them in a thread of its own. To be called before this process starts programs itself.
-pub(super) fn await_all() {
+/// Waits for them in a separate thread. Must be called before this process starts programs itself.
+pub(super) fn reap_all() {
     let children = children();
     if children.is_empty() {
         return;
     }
     let wait = move || {
         for child in children {
-            // It may be gone already.
+            // Another thread may have waited for it.
             let _ = waitpid(child, None);
         }
     };
-    if let Err(error) = std::thread::Builder::new().name("orphans".into()).spawn(wait) {
-        tracing::debug!("programs of the previous process are not waited for: {error}");
+    if let Err(error) = std::thread::Builder::new().name("reaper".into()).spawn(wait) {
+        tracing::debug!("child processes of the previous program are not reaped: {error}");
     }
 }
 
@@ -34,12 +34,12 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    #[expect(clippy::zombie_processes, reason = "that it is waited for elsewhere is what is tested")]
-    fn a_program_that_nobody_knows_is_waited_for() {
+    #[expect(clippy::zombie_processes, reason = "the test checks that another thread waits for it")]
+    fn a_child_process_of_the_previous_program_is_reaped() {
         let child = std::process::Command::new("true").spawn().unwrap();
         let number = child.id();
         assert!(children().contains(&Pid::from_raw(number as i32)));
-        await_all();
+        reap_all();
         let begun = Instant::now();
         while fs::metadata(format!("/proc/{number}")).is_ok() {
             assert!(begun.elapsed() < Duration::from_secs(10));

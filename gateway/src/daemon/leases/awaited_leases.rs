@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 /// How long a DNS thread waits. Its client asks again.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Addresses of which not all workers know.
+/// Addresses whose leases not all workers have.
 #[derive(Debug, Default)]
 struct Addresses {
     all: BTreeSet<Ipv4Addr>,
@@ -17,22 +17,22 @@ struct Addresses {
     is_stuck: bool,
 }
 
-/// The same, and who waits for them.
+/// The same, with notifications of the threads that wait for them.
 #[derive(Debug, Default)]
-pub(super) struct Untold {
+pub(super) struct AwaitedLeases {
     addresses: Mutex<Addresses>,
-    told: Condvar,
-    hurry: Notify,
+    installed: Condvar,
+    added: Notify,
 }
 
-impl Untold {
-    /// The workers are to know of this one.
+impl AwaitedLeases {
+    /// Adds a lease that the workers do not have yet.
     pub(super) fn add(&self, address: Ipv4Addr) {
         self.addresses.lock().unwrap_or_else(PoisonError::into_inner).all.insert(address);
-        self.hurry.notify_one();
+        self.added.notify_one();
     }
 
-    /// The workers know of these.
+    /// Removes leases that the workers have.
     pub(super) fn remove(&self, known: impl Iterator<Item = Ipv4Addr>) {
         let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
         addresses.is_stuck = false;
@@ -42,22 +42,22 @@ impl Untold {
         for address in known {
             addresses.all.remove(&address);
         }
-        self.told.notify_all();
+        self.installed.notify_all();
     }
 
-    /// Waits until the workers know an address; returns whether they do. While control is slow, one query waits and the others do not.
+    /// Waits until the workers have the lease of an address; returns whether they do. If the control thread is slow, only one query waits.
     pub(super) fn wait(&self, address: Ipv4Addr) -> bool {
         let addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
         let is_unknown = |them: &mut Addresses| them.all.contains(&address) && !them.is_stuck;
-        let waited = self.told.wait_timeout_while(addresses, PATIENCE, is_unknown);
+        let waited = self.installed.wait_timeout_while(addresses, PATIENCE, is_unknown);
         let (mut addresses, time) = waited.unwrap_or_else(PoisonError::into_inner);
         addresses.is_stuck |= time.timed_out();
         !addresses.all.contains(&address)
     }
 
-    /// Until one is added.
-    pub(super) async fn hurried(&self) {
-        self.hurry.notified().await;
+    /// Returns when a lease is added.
+    pub(super) async fn added(&self) {
+        self.added.notified().await;
     }
 }
 
@@ -69,17 +69,17 @@ mod tests {
     use std::time::Instant;
 
     #[test]
-    fn an_answer_waits_until_the_workers_know_of_the_lease_but_not_for_long() {
-        let (untold, address) = (Arc::new(Untold::default()), Ipv4Addr::new(192, 0, 2, 1));
-        assert!(untold.wait(address));
-        untold.add(address);
+    fn an_answer_waits_a_bounded_time_until_the_workers_have_the_lease() {
+        let (awaited, address) = (Arc::new(AwaitedLeases::default()), Ipv4Addr::new(192, 0, 2, 1));
+        assert!(awaited.wait(address));
+        awaited.add(address);
         let begun = Instant::now();
-        assert!((0..100).all(|_| !untold.wait(address)));
+        assert!((0..100).all(|_| !awaited.wait(address)));
         assert!(begun.elapsed() < 40 * PATIENCE, "one of them waited");
-        untold.remove(core::iter::empty());
-        let other = Arc::clone(&untold);
+        awaited.remove(core::iter::empty());
+        let other = Arc::clone(&awaited);
         let waits = thread::spawn(move || other.wait(address));
-        untold.remove([address].into_iter());
+        awaited.remove([address].into_iter());
         assert!(waits.join().unwrap());
     }
 }

@@ -69,7 +69,7 @@ fn what_is_not_the_reply_is_counted_and_the_true_one_is_still_awaited() {
         let mut network = Network::new(vec![(ms(10), behaviour)]);
         let (outcome, took) = network.asked();
         assert!(is_answer(&outcome) && took == 20, "{number}");
-        assert_eq!((network.upstreams.disbelieved(), network.rows()[0].disbelieved), (1, 1), "{number}");
+        assert_eq!((network.upstreams.rejected(), network.rows()[0].rejected), (1, 1), "{number}");
         assert_eq!(network.rows()[0].replies, 1);
     }
 }
@@ -88,7 +88,7 @@ fn a_name_in_another_case_is_not_the_reply() {
     });
     let mut network = Network::new(vec![(ms(10), behaviour)]);
     assert!(is_answer(&network.asked().0), "neither the forgery nor the stream");
-    assert_eq!(network.rows()[0].disbelieved, 1);
+    assert_eq!(network.rows()[0].rejected, 1);
     (0..20).for_each(|_| assert!(is_answer(&network.asked().0)));
     assert!(!network.rows()[0].by_stream, "the right case came back in between");
 }
@@ -109,7 +109,7 @@ fn guesses_at_an_exchange_make_it_go_by_stream() {
     let mut network = Network::new(vec![(ms(10), behaviour)]);
     let (outcome, took) = network.asked();
     assert_eq!((outcome.unwrap().way, took), (QueryTransport::Stream, 20));
-    assert_eq!(network.rows()[0].disbelieved, 8);
+    assert_eq!(network.rows()[0].rejected, 8);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_wrong_reply_by_stream_ends_the_try() {
 }
 
 #[test]
-fn replies_to_exchanges_that_are_over_or_never_were_are_disbelieved() {
+fn replies_to_exchanges_that_are_over_or_never_were_are_rejected() {
     let mut network = Network::new(vec![(ms(10), good())]);
     assert!(is_answer(&network.asked().0));
     let (_, sent) = network.sent[0].clone();
@@ -132,7 +132,7 @@ fn replies_to_exchanges_that_are_over_or_never_were_are_disbelieved() {
         network.upstreams.handle_reply(network.now, exchange, Err(Failure::Closed));
     }
     network.drain();
-    assert_eq!(network.upstreams.disbelieved(), 4);
+    assert_eq!(network.upstreams.rejected(), 4);
     assert_eq!((network.rows()[0].replies, network.rows()[0].unreachable), (1, 0));
 }
 

@@ -1,7 +1,7 @@
 //! Which records of a reply are accepted, and for how long.
 
 use super::upstream::{NOW, Reply, part, wire};
-use sixway_control::dns64::answer::{Answer, Bounds, Disbelieved, Kind, LONGEST_CHAIN, Part};
+use sixway_control::dns64::answer::{Answer, Bounds, Kind, LONGEST_CHAIN, Part, Rejection};
 use std::time::Duration;
 
 const SOA: &str = "example.org. 3600 SOA ns.example.org. host.example.org. 1 7200 900 1209600 600";
@@ -11,7 +11,7 @@ fn nothing() -> Vec<String> {
 }
 
 #[test]
-fn records_of_the_question_are_believed_and_strangers_are_not() {
+fn records_of_the_question_are_accepted_and_unrelated_ones_are_not() {
     let answer = [
         "www.example.org. 300 A 192.0.2.1",
         "bank.example. 300 A 198.51.100.66",
@@ -56,17 +56,11 @@ fn a_cname_record_that_is_queried_is_data() {
 }
 
 #[test]
-fn a_chain_that_leads_in_a_circle_is_not_believed() {
+fn a_chain_with_a_loop_is_rejected() {
     let answer = ["a.example. 9 CNAME b.example.", "b.example. 9 CNAME a.example."];
-    assert_eq!(
-        Reply::to("a.example.", "A", &answer, &[]).read(false).unwrap_err(),
-        Disbelieved::EndlessChain
-    );
+    assert_eq!(Reply::to("a.example.", "A", &answer, &[]).read(false).unwrap_err(), Rejection::EndlessChain);
     let itself = ["a.example. 9 CNAME a.example."];
-    assert_eq!(
-        Reply::to("a.example.", "A", &itself, &[]).read(false).unwrap_err(),
-        Disbelieved::EndlessChain
-    );
+    assert_eq!(Reply::to("a.example.", "A", &itself, &[]).read(false).unwrap_err(), Rejection::EndlessChain);
 }
 
 #[test]
@@ -79,16 +73,13 @@ fn a_chain_has_a_longest_length() {
     };
     let last = wire(&format!("n{LONGEST_CHAIN}.example."));
     assert_eq!(chain(LONGEST_CHAIN), Ok(last.into()));
-    assert_eq!(chain(LONGEST_CHAIN + 1), Err(Disbelieved::EndlessChain));
+    assert_eq!(chain(LONGEST_CHAIN + 1), Err(Rejection::EndlessChain));
 }
 
 #[test]
 fn two_different_cname_records_at_a_name_contradict_each_other() {
     let answer = ["a.example. 9 CNAME b.example.", "a.example. 9 CNAME c.example."];
-    assert_eq!(
-        Reply::to("a.example.", "A", &answer, &[]).read(false).unwrap_err(),
-        Disbelieved::Contradictory
-    );
+    assert_eq!(Reply::to("a.example.", "A", &answer, &[]).read(false).unwrap_err(), Rejection::Contradictory);
     let twice =
         ["a.example. 9 CNAME b.example.", "a.example. 7 CNAME b.example.", "b.example. 9 A 192.0.2.1"];
     let answer = Reply::to("a.example.", "A", &twice, &[]).read(false).unwrap();
@@ -106,7 +97,7 @@ fn what_a_dname_record_makes_is_checked_and_made_if_it_is_missing() {
     assert_eq!(part(&answer, Part::Data), [data]);
     assert_eq!(part(&read(&[dname, data]).unwrap(), Part::Chain), expected);
     let wrong = read(&[dname, "www.old.example. 0 CNAME www.evil.example.", data]);
-    assert_eq!(wrong.unwrap_err(), Disbelieved::Contradictory);
+    assert_eq!(wrong.unwrap_err(), Rejection::Contradictory);
 }
 
 #[test]
@@ -125,7 +116,7 @@ fn a_dname_record_that_makes_too_long_a_name_contradicts_itself() {
     let (owner, target) = (format!("{label}.{label}.old."), format!("{label}.{label}.{label}."));
     let dname = format!("old. 100 DNAME {target}");
     let read = Reply::to(&owner, "A", &[&dname], &[]).read(false);
-    assert_eq!(read.unwrap_err(), Disbelieved::Contradictory);
+    assert_eq!(read.unwrap_err(), Rejection::Contradictory);
 }
 
 #[test]
@@ -153,7 +144,7 @@ fn no_ttl_is_longer_than_allowed_and_one_with_its_top_bit_set_is_zero() {
 }
 
 #[test]
-fn no_is_believed_as_long_as_the_soa_record_and_its_minimum_say() {
+fn a_negative_answer_is_cached_as_the_soa_record_and_its_minimum_say() {
     let answer = Reply::to("a.example.org.", "AAAA", &[], &[SOA]).read(false).unwrap();
     assert_eq!((answer.kind(), answer.lifetime(), answer.negative_ttl(NOW)), (Kind::NoData, 600, Some(600)));
     assert_eq!(answer.negative_ttl(NOW + Duration::from_secs(250)), Some(350));
@@ -167,7 +158,7 @@ fn no_is_believed_as_long_as_the_soa_record_and_its_minimum_say() {
 }
 
 #[test]
-fn no_without_soa_record_of_its_zone_is_believed_for_seconds() {
+fn a_negative_answer_without_soa_record_of_its_zone_is_cached_for_seconds() {
     let stranger = SOA.replace("example.org. 3600", "example.net. 3600");
     for authority in [&[][..], &[&*stranger]] {
         let answer = Reply::to("a.example.org.", "AAAA", &[], authority).read(false).unwrap();
@@ -177,14 +168,14 @@ fn no_without_soa_record_of_its_zone_is_believed_for_seconds() {
 }
 
 #[test]
-fn no_at_the_end_of_a_chain_lives_no_longer_than_the_chain() {
+fn a_negative_answer_at_the_end_of_a_chain_lives_no_longer_than_the_chain() {
     let answer = ["a.example. 30 CNAME b.example.org."];
     let answer = Reply::to("a.example.", "AAAA", &answer, &[SOA]).read(false).unwrap();
     assert_eq!((answer.kind(), answer.lifetime()), (Kind::NoData, 30));
 }
 
 #[test]
-fn ns_records_of_an_answer_are_not_believed() {
+fn ns_records_of_an_answer_are_not_accepted() {
     for owner in [".", "org.", "example.org.", "a.example.org."] {
         let authority = [&*format!("{owner} 300 NS ns.evil.example.")];
         for answer in [&["a.example.org. 9 A 192.0.2.1"][..], &[]] {
@@ -234,7 +225,7 @@ fn a_signed_soa_record_above_an_upstreams_own_zone_is_left_out_and_its_time_coun
 }
 
 #[test]
-fn a_soa_record_that_another_zone_signs_is_not_believed() {
+fn a_soa_record_that_another_zone_signs_is_not_accepted() {
     for (signer, count) in [("example.org.", 1), ("org.", 0), ("a.example.org.", 0)] {
         let signature = format!("example.org. 3600 RRSIG SOA {signer}");
         let reply = Reply::to("a.example.org.", "A", &[], &[SOA, &signature]).rcode(3);
@@ -246,7 +237,7 @@ fn a_soa_record_that_another_zone_signs_is_not_believed() {
 fn a_referral_is_not_an_answer_and_an_unfinished_chain_has_a_target() {
     let ns = ["example.org. 9 NS ns.example.org."];
     let referral = Reply::to("a.example.org.", "A", &[], &ns).read(false);
-    assert_eq!(referral.unwrap_err(), Disbelieved::Referral);
+    assert_eq!(referral.unwrap_err(), Rejection::Referral);
     let answer = ["a.example. 30 CNAME B.Example.Org."];
     let answer = Reply::to("a.example.", "A", &answer, &ns).read(false).unwrap();
     assert_eq!(answer.kind(), Kind::Unfinished);
@@ -256,7 +247,7 @@ fn a_referral_is_not_an_answer_and_an_unfinished_chain_has_a_target() {
 #[test]
 fn data_of_a_name_that_does_not_exist_contradict() {
     let answer = Reply::to("a.example.", "A", &["a.example. 9 A 192.0.2.1"], &[]).rcode(3).read(false);
-    assert_eq!(answer.unwrap_err(), Disbelieved::Contradictory);
+    assert_eq!(answer.unwrap_err(), Rejection::Contradictory);
 }
 
 #[test]
@@ -285,7 +276,7 @@ fn proofs_and_signatures_are_kept_where_dnssec_was_asked_for() {
 }
 
 #[test]
-fn a_reply_to_another_question_or_of_another_form_is_not_believed() {
+fn a_reply_to_another_question_or_of_another_form_is_rejected() {
     let reply = Reply::to("a.example.", "A", &["a.example. 9 A 192.0.2.1"], &[]);
     let read = |octets: &[u8], rtype| {
         let key = reply.key().with_type(rtype);
@@ -293,20 +284,20 @@ fn a_reply_to_another_question_or_of_another_form_is_not_believed() {
     };
     let octets = reply.octets();
     assert_eq!(read(&octets, 1), Ok(Kind::Data));
-    assert_eq!(read(&octets, 28), Err(Disbelieved::OtherQuestion));
+    assert_eq!(read(&octets, 28), Err(Rejection::OtherQuestion));
     let changed = |at: usize, octet: u8| {
         let mut changed = octets.clone();
         changed[at] = octet;
         read(&changed, 1)
     };
-    assert_eq!(changed(2, 0), Err(Disbelieved::Malformed), "a query");
-    assert_eq!(changed(2, 0x88), Err(Disbelieved::Malformed), "another opcode");
-    assert_eq!(changed(2, 0x82), Err(Disbelieved::Truncated));
-    assert_eq!(changed(5, 0), Err(Disbelieved::Malformed), "no question");
-    assert_eq!(changed(13, b'b'), Err(Disbelieved::OtherQuestion));
+    assert_eq!(changed(2, 0), Err(Rejection::Malformed), "a query");
+    assert_eq!(changed(2, 0x88), Err(Rejection::Malformed), "another opcode");
+    assert_eq!(changed(2, 0x82), Err(Rejection::Truncated));
+    assert_eq!(changed(5, 0), Err(Rejection::Malformed), "no question");
+    assert_eq!(changed(13, b'b'), Err(Rejection::OtherQuestion));
     assert_eq!(changed(13, b'A'), Ok(Kind::Data));
     for length in 0..octets.len() {
-        assert_eq!(read(&octets[..length], 1), Err(Disbelieved::Malformed), "cut at {length}");
+        assert_eq!(read(&octets[..length], 1), Err(Rejection::Malformed), "cut at {length}");
     }
 }
 
@@ -318,7 +309,7 @@ fn an_address_of_another_length_makes_a_reply_malformed() {
     octets.pop();
     let key = Reply::to("a.example.", "A", &[], &[]).key();
     let read = Answer::read(&key, &octets, NOW, &super::upstream::bounds(false));
-    assert_eq!(read.unwrap_err(), Disbelieved::Malformed);
+    assert_eq!(read.unwrap_err(), Rejection::Malformed);
 }
 
 #[test]
@@ -378,5 +369,5 @@ fn names_that_grow_when_they_are_written_out_do_not_make_an_answer_of_any_size()
     let records: Vec<String> = (0..2_000).map(|n| format!("a.example. 9 MX {n} {long}")).collect();
     let records: Vec<&str> = records.iter().map(String::as_str).collect();
     let read = Reply::to("a.example.", "MX", &records, &[]).read(false);
-    assert_eq!(read.unwrap_err(), Disbelieved::TooLarge);
+    assert_eq!(read.unwrap_err(), Rejection::TooLarge);
 }
