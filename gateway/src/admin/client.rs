@@ -52,7 +52,7 @@ impl fmt::Display for ClientError {
                 }
                 io::ErrorKind::ConnectionRefused => write!(
                     f,
-                    "nothing answers at {}: its gateway has ended. The next `sixway run` removes the socket, or run: sixway cleanup",
+                    "nothing answers at {}: its gateway has ended. The next start removes the socket, or run: sixway cleanup; for a site: sixway down",
                     path.display()
                 ),
                 io::ErrorKind::PermissionDenied => {

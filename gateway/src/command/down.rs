@@ -32,6 +32,9 @@ pub(super) fn run(arguments: &DownArguments) -> Result<(), Failure> {
         let what = format!("{name} is not running, and nothing is left of it");
         return Err(Failure::Failed(format!("{what}; another one: sixway down --name NAME")));
     }
+    if !host::has_capability(host::CAP_NET_ADMIN) {
+        return Err(Failure::Failed("sixway down needs CAP_NET_ADMIN; run it as root".into()));
+    }
     end(directory, name)?;
     // A process that ended in order has done this already.
     match host::clear_up(directory, name) {

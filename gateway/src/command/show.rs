@@ -255,7 +255,7 @@ pub(super) fn only_socket(directory: &Path) -> Result<PathBuf, Failure> {
 
 fn no_gateway(directory: &Path) -> Failure {
     Failure::Failed(format!(
-        "no gateway is running: no socket in {}. Start one with: sixway run -c FILE",
+        "no gateway is running: no socket in {}. Start one with: sixway run -c FILE, or sixway up",
         directory.display()
     ))
 }

@@ -58,7 +58,7 @@ pub(super) struct UpArguments {
     /// IPv6 by 6to4, with this relay, if there is no 6rd.
     #[arg(long = "6to4", value_name = "RELAY")]
     six_to_four: Option<Ipv4Addr>,
-    /// The gateway's name; several sites on one host need different names.
+    /// The gateway's name; several sites on one host need different names, and a network namespace each.
     #[arg(long, default_value = NAME)]
     name: String,
     /// Take over from the running process of this site, as for an upgrade: sessions continue.

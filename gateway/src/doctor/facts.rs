@@ -101,7 +101,9 @@ impl Facts {
         let routes =
             config.routes().into_iter().map(|route| (route, toward(destination(route), hop))).collect();
         let with_ipv4 = host.addresses.iter().find(|own| {
-            own.interface != device && matches!(own.address, IpAddr::V4(address) if !address.is_loopback())
+            // At lo are anycast addresses of PCP.
+            let is_link = own.interface != device && own.interface != "lo";
+            is_link && matches!(own.address, IpAddr::V4(address) if !address.is_loopback())
         });
         let uplink = uplink4.as_ref().map(|hop| hop.interface.clone()).filter(|name| *name != device);
         // A B4's LAN has IPv4, and is not the way to the Internet.

@@ -44,7 +44,10 @@ impl fmt::Display for HostError {
             Self::Record(error) => error.fmt(f),
             Self::Device(device, error) => match error.kind() {
                 io::ErrorKind::ResourceBusy => {
-                    write!(f, "{device} is in use by another process; stop that, or set another `tun.name`")
+                    write!(
+                        f,
+                        "{device} is in use by another process; stop that (a site: sixway down), or set another `tun.name`"
+                    )
                 }
                 io::ErrorKind::NotFound => {
                     write!(

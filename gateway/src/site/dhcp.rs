@@ -14,8 +14,9 @@ impl Site {
     /// The configuration of dnsmasq, with this file for its leases, if it is to run.
     pub(super) fn dnsmasq(&self, leases: &Path) -> Option<String> {
         let dhcp = self.dhcp.as_ref().filter(|dhcp| dhcp.program == DhcpProgram::Dnsmasq)?;
-        let mut text =
-            String::from("# Of `sixway up`.\nbind-dynamic\nno-hosts\nlog-facility=-\ndhcp-authoritative\n");
+        let mut text = String::from(
+            "# Of `sixway up`.\nbind-dynamic\nno-hosts\npid-file\nlog-facility=-\ndhcp-authoritative\n",
+        );
         let (port, others): (_, &[Ipv4Addr]) = match &dhcp.dns {
             DhcpDns::Dnsmasq | DhcpDns::DnsmasqLater | DhcpDns::Hosts(_) | DhcpDns::None => (53, &[]),
             DhcpDns::Other(servers) => (0, servers),
@@ -71,6 +72,8 @@ mod tests {
         let mut facts = facts();
         let text = Site::plan(&with, &facts).unwrap().dnsmasq(Path::new("/run/x.leases")).unwrap();
         assert!(text.contains("listen-address=192.168.1.1\n") && text.contains("port=53\n"), "{text}");
+        // Its file would be /run/dnsmasq.pid, which nobody removes.
+        assert!(text.contains("\npid-file\n"), "{text}");
         assert!(
             text.contains("dhcp-range=192.168.1.64,192.168.1.254,12h\n") && !text.contains("108"),
             "{text}"
@@ -122,6 +125,6 @@ mod tests {
     fn hosts_are_not_asked_to_do_without_ipv4_where_they_cannot() {
         let with = SiteOptions { dhcp: true, ipv6_mostly: true, ..options() };
         let faults = Site::plan(&with, &facts()).unwrap_err().join(" ");
-        assert!(faults.contains("--nat64"), "{faults}");
+        assert!(faults.contains("--ipv6-mostly: "), "{faults}");
     }
 }

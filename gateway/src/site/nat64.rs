@@ -73,6 +73,9 @@ pub(super) fn planned(
     if own.is_none() {
         lacks.push(
             match ipv6.is_tunnelled() {
+                false if is_demanded => {
+                    "no interface of the LAN has a global IPv6 address with a /64; let a client of prefix delegation set one, or write --6rd or --6to4"
+                }
                 false => "no interface of the LAN has a global IPv6 address with a /64",
                 true => "the tunnel's prefix is unknown: the public address is missing, or has no prefix",
             }
@@ -88,7 +91,9 @@ pub(super) fn planned(
         lacks.extend(no_dns64.clone());
     }
     if is_demanded {
-        faults.extend(lacks.iter().map(|what| format!("--nat64 and --ipv6-mostly: {what}")));
+        // With `auto`, it is --ipv6-mostly that demands it.
+        let option = if options.nat64 == Nat64Option::Auto { "--ipv6-mostly" } else { "--nat64" };
+        faults.extend(lacks.iter().map(|what| format!("{option}: {what}")));
     }
     let dns64 = match no_dns64 {
         Some(why) => Dns64::None(why),

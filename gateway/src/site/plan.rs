@@ -151,10 +151,17 @@ fn wan(options: &SiteOptions, facts: &SiteFacts, faults: &mut Vec<String>) -> Op
         let is_other = |name: &&String| !options.lans.contains(name);
         let found = facts.defaults.iter().find(is_other).cloned();
         if found.is_none() {
-            faults.push(
-                "the interface to the provider is unknown, as there is no IPv4 default route; write --wan"
-                    .into(),
-            );
+            faults.push(match facts.defaults.first() {
+                Some(lan) => {
+                    format!(
+                        "the IPv4 default route leads to {lan}, which is --lan; change it, or write --wan"
+                    )
+                }
+                None => {
+                    "the interface to the provider is unknown, as there is no IPv4 default route; write --wan"
+                        .into()
+                }
+            });
         }
         return found;
     };
@@ -177,7 +184,8 @@ fn lans(options: &SiteOptions, facts: &SiteFacts, wan: Option<&str>, faults: &mu
         }
         lans.push(lan);
     }
-    let outside: Vec<Prefix4> = wan.map(|wan| Lan::of(wan, facts).networks).unwrap_or_default();
+    let outside = wan.filter(|wan| options.lans.iter().all(|lan| lan != wan));
+    let outside: Vec<Prefix4> = outside.map(|wan| Lan::of(wan, facts).networks).unwrap_or_default();
     for lan in &lans {
         if lan.networks.iter().any(|network| outside.iter().any(|other| network.overlaps(*other))) {
             let what = "have addresses of the same network";
@@ -331,7 +339,8 @@ pub(super) mod tests {
         assert!(faults(&SiteOptions { wan: None, ..options() }, &without).contains("write --wan"));
         // The LAN's own default route is not the provider's.
         let only_lan = SiteFacts { defaults: vec!["eth1".into()], ..facts() };
-        assert!(faults(&SiteOptions { wan: None, ..options() }, &only_lan).contains("write --wan"));
+        let said = faults(&SiteOptions { wan: None, ..options() }, &only_lan);
+        assert!(said.contains("leads to eth1") && said.contains("write --wan"), "{said}");
     }
 
     #[test]
@@ -359,7 +368,8 @@ pub(super) mod tests {
         same.host.addresses[1].address = "192.168.1.7".parse().unwrap();
         assert!(faults(&options(), &same).contains("addresses of the same network"));
         let both = SiteOptions { lans: vec!["eth0".into()], ..options() };
-        assert!(faults(&both, &facts()).contains("name two different interfaces"));
+        let said = faults(&both, &facts());
+        assert!(said.contains("name two different interfaces") && !said.contains("same network"), "{said}");
     }
 
     #[test]

@@ -12,7 +12,10 @@ const KEA: &str = "#kea";
 impl Site {
     /// The configuration file for `sixway run`, with the other settings as comments. `leases`: the file of dnsmasq's leases.
     pub(super) fn printed(&self, leases: &Path) -> String {
-        let mut text = self.configuration();
+        // Beside this file there would be none.
+        let beside = format!("\nlease_file = \"{}.leases\"", self.name);
+        let mut text =
+            self.configuration().replace(&beside, &format!("\nlease_file = \"{}\"", leases.display()));
         if self.firewall {
             let what = "The packet filter's table, which `sixway run` does not make";
             commented(&mut text, NFT, what, "| nft -f -", &self.filter());
@@ -58,7 +61,11 @@ mod tests {
         assert_eq!(extracted(&printed, NFT), site.filter());
         assert_eq!(Some(extracted(&printed, DNSMASQ)), site.dnsmasq(leases));
         let rest: Vec<&str> = printed.lines().filter(|line| !line.starts_with('#')).collect();
-        let configuration = site.configuration();
+        let configuration = site.configuration().replace("\"site.leases\"", "\"/run/sixway/site.leases\"");
+        assert!(
+            configuration.contains("lease_file = \"/run/sixway/site.leases\" # dnsmasq's"),
+            "{configuration}"
+        );
         let expected: Vec<&str> = configuration.lines().filter(|line| !line.starts_with('#')).collect();
         assert_eq!(
             rest.iter().filter(|line| !line.is_empty()).collect::<Vec<_>>(),

@@ -86,7 +86,7 @@ impl Site {
             },
         );
         if self.pcp {
-            line("mappings", "by PCP and NAT-PMP, by request of hosts; --no-pcp".to_owned());
+            line("mappings", "by PCP and NAT-PMP, by request of hosts; none with --no-pcp".to_owned());
         }
         let end = match self.name.as_str() {
             "site" => "sixway down".to_owned(),
@@ -116,7 +116,9 @@ fn addressed(dhcp: &Dhcp) -> String {
             format!("IPv4 addresses by {by}, and this host's DNS servers ({})", addresses(servers))
         }
         DhcpDns::None => {
-            format!("IPv4 addresses by {by}, and no DNS server: hosts reach none of /etc/resolv.conf")
+            format!(
+                "IPv4 addresses by {by}, and no DNS server: hosts reach none of /etc/resolv.conf; install dnsmasq-base"
+            )
         }
     };
     let mostly = if dhcp.ipv6_mostly { "; hosts may do without (RFC 8925)" } else { "" };
