@@ -76,6 +76,8 @@ pub struct Site {
     pub descriptors: Option<u64>,
     /// Whether hosts may request mappings by PCP and NAT-PMP.
     pub pcp: bool,
+    /// Whether they might, but for another program that has the server's port.
+    pub pcp_taken: bool,
     /// DHCP for inside hosts; `None`: another program leases addresses.
     pub dhcp: Option<Dhcp>,
     /// DNS servers for inside hosts' IPv6.
@@ -124,6 +126,7 @@ impl Site {
                 nat64,
                 descriptors: facts.host.descriptors,
                 pcp: options.pcp && !facts.listening.contains(&PCP),
+                pcp_taken: options.pcp && facts.listening.contains(&PCP),
                 dhcp,
                 dns: dns(facts),
                 firewall: options.firewall,

@@ -88,6 +88,9 @@ impl Site {
         if self.pcp {
             line("mappings", "by PCP and NAT-PMP, by request of hosts; none with --no-pcp".to_owned());
         }
+        if self.pcp_taken {
+            line("mappings", "none: another program has port 5351; end it, or write --no-pcp".to_owned());
+        }
         let end = match self.name.as_str() {
             "site" => "sixway down".to_owned(),
             name => format!("sixway down --name {name}"),
@@ -158,6 +161,18 @@ mod tests {
         ] {
             assert!(told.contains(part), "{part}: {told}");
         }
+    }
+
+    #[test]
+    fn a_taken_port_of_pcp_is_told() {
+        let told = |options: &SiteOptions, facts: &SiteFacts| {
+            Site::plan(options, facts).unwrap().summary(Path::new("/run/sixway/site.toml"))
+        };
+        let mut taken = facts();
+        assert!(told(&options(), &taken).contains("by PCP and NAT-PMP"));
+        taken.listening.insert(5_351);
+        assert!(told(&options(), &taken).contains("none: another program has port 5351"));
+        assert!(!told(&SiteOptions { pcp: false, ..options() }, &taken).contains("5351"));
     }
 
     /// The hosts that a site may be on: with and without a small MTU, native IPv6 and DNS servers.
