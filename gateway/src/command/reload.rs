@@ -123,7 +123,10 @@ fn dry_run(client: &Client, status: &Status, config: &Config) -> Result<(), Fail
         say(&format!("{:width$}  {} → {}", change.key, text(&change.old), text(&change.new)));
     }
     if config.dns64.is_some() && daemon::stays_in_process(&changes) {
-        say("The DNS64 changes without a restart: its cache, all connections and sessions continue.");
+        say(match changes.as_slice() {
+            [] => "The cache of the DNS64, all connections and sessions continue.",
+            _ => "The DNS64 changes without a restart: its cache, all connections and sessions continue.",
+        });
         say("Nothing was changed.");
         return Ok(());
     }
