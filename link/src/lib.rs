@@ -9,6 +9,7 @@
 //! Unsafe code (system calls) lives in this crate, each block with its reason.
 
 pub mod checksum;
+mod child_signals;
 mod clock;
 pub mod counters;
 pub mod fault;
@@ -32,6 +33,7 @@ pub mod tun;
 pub mod udp;
 mod wake;
 
+pub use child_signals::with_no_signal_blocked;
 pub use clock::Clock;
 pub use counters::LinkCounters;
 pub use fault::{Faults, Faulty};

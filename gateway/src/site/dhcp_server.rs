@@ -10,7 +10,7 @@ use super::{kea_leases, kea_process};
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
-use sixway_link::ProcessHandle;
+use sixway_link::{ProcessHandle, with_no_signal_blocked};
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
@@ -21,6 +21,8 @@ use std::time::{Duration, Instant};
 /// It writes its leases.
 const PATIENCE: Duration = Duration::from_secs(3);
 const STEP: Duration = Duration::from_millis(20);
+/// A server that ends sooner cannot work.
+const EARLY: Duration = Duration::from_secs(6);
 
 /// A program with a site's configuration of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,8 +82,9 @@ impl Server {
             DhcpProgram::Dnsmasq => Command::new(self.program.name()),
             DhcpProgram::Kea => kea_process::command(self.program.name())?,
         };
-        let mut child =
-            command.args(self.program.arguments(&self.configuration)).stdin(Stdio::null()).spawn()?;
+        command.args(self.program.arguments(&self.configuration)).stdin(Stdio::null());
+        // This thread does not take the gateway's signals.
+        let mut child = with_no_signal_blocked(&mut command).spawn()?;
         let recorded = i32::try_from(child.id())
             .ok()
             .and_then(Started::now)
@@ -139,6 +142,8 @@ impl Server {
 #[derive(Debug)]
 pub(super) struct DhcpServer {
     servers: [Server; 2],
+    /// When it was started by this process.
+    begun: Option<Instant>,
     /// The last logged fault, which is logged once.
     trouble: Option<String>,
     /// The leases as they were last written for the PCP server.
@@ -148,7 +153,7 @@ pub(super) struct DhcpServer {
 impl DhcpServer {
     /// The one of these whose configuration exists, if any is to run; it may run already.
     pub(super) const fn of(servers: [Server; 2]) -> Self {
-        Self { servers, trouble: None, written: None }
+        Self { servers, begun: None, trouble: None, written: None }
     }
 
     /// Starts it, if it should run and does not, and writes its leases for the PCP server.
@@ -173,7 +178,9 @@ impl DhcpServer {
     fn start(&mut self) {
         let is_missing = |server: &&Server| server.configuration.exists() && !server.runs();
         let Some(server) = self.servers.iter().find(is_missing) else { return };
-        let trouble = server.start().err().map(|error| error.to_string());
+        let early = self.begun.replace(Instant::now()).filter(|begun| begun.elapsed() < EARLY);
+        let ended = early.map(|_| "it ends immediately; does another program have UDP port 67?".to_owned());
+        let trouble = server.start().err().map(|error| error.to_string()).or(ended);
         if let (Some(what), true) = (&trouble, trouble != self.trouble) {
             tracing::error!("hosts get no IPv4 addresses: {}: {what}", server.program.name());
         }
