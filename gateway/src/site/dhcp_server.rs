@@ -144,6 +144,8 @@ pub(super) struct DhcpServer {
     servers: [Server; 2],
     /// When it was started by this process.
     begun: Option<Instant>,
+    /// How often it has ended early without a pause; once, its configuration may have changed.
+    early: u32,
     /// The last logged fault, which is logged once.
     trouble: Option<String>,
     /// The leases as they were last written for the PCP server.
@@ -153,7 +155,7 @@ pub(super) struct DhcpServer {
 impl DhcpServer {
     /// The one of these whose configuration exists, if any is to run; it may run already.
     pub(super) const fn of(servers: [Server; 2]) -> Self {
-        Self { servers, begun: None, trouble: None, written: None }
+        Self { servers, begun: None, early: 0, trouble: None, written: None }
     }
 
     /// Starts it, if it should run and does not, and writes its leases for the PCP server.
@@ -178,8 +180,10 @@ impl DhcpServer {
     fn start(&mut self) {
         let is_missing = |server: &&Server| server.configuration.exists() && !server.runs();
         let Some(server) = self.servers.iter().find(is_missing) else { return };
-        let early = self.begun.replace(Instant::now()).filter(|begun| begun.elapsed() < EARLY);
-        let ended = early.map(|_| "it ends immediately; does another program have UDP port 67?".to_owned());
+        let is_early = self.begun.replace(Instant::now()).is_some_and(|begun| begun.elapsed() < EARLY);
+        self.early = if is_early { self.early.saturating_add(1) } else { 0 };
+        let ended = "it ends immediately; does another program have UDP port 67?";
+        let ended = (self.early > 1).then(|| ended.to_owned());
         let trouble = server.start().err().map(|error| error.to_string()).or(ended);
         if let (Some(what), true) = (&trouble, trouble != self.trouble) {
             tracing::error!("hosts get no IPv4 addresses: {}: {what}", server.program.name());
