@@ -57,15 +57,21 @@ impl Server {
         ]
     }
 
-    /// Writes its configuration.
+    /// Writes its configuration. If that is another one than before, the process ends, which reads it at its start only: who keeps the
+    /// server running starts it again.
     pub(super) fn configure(&self, text: &str) -> io::Result<()> {
+        let is_another = fs::read_to_string(&self.configuration).is_ok_and(|before| before != text);
         if let Some(folder) = self.configuration.parent() {
             DirBuilder::new().recursive(true).mode(0o755).create(folder)?;
         }
         write(&self.configuration, text)?;
         // Kea reads it as its own user.
         let mode = if self.program == DhcpProgram::Kea { 0o644 } else { 0o600 };
-        fs::set_permissions(&self.configuration, Permissions::from_mode(mode))
+        fs::set_permissions(&self.configuration, Permissions::from_mode(mode))?;
+        if is_another {
+            self.end();
+        }
+        Ok(())
     }
 
     /// Removes its configuration.
@@ -284,6 +290,19 @@ mod tests {
         assert!(server.runs());
         server.end();
         assert!(!server.runs() && !server.record.exists() && Started::now(process).is_none());
+    }
+
+    #[test]
+    fn another_configuration_ends_the_process_and_the_same_one_does_not() {
+        let (server, child) = lookalike("configured");
+        let process = i32::try_from(child.id()).unwrap();
+        server.configure("port=53\n").unwrap();
+        fs::write(&server.record, Started::now(process).unwrap().written()).unwrap();
+        server.configure("port=53\n").unwrap();
+        assert!(server.runs());
+        server.configure("port=53\ndhcp-option=108,0:0:7:8\n").unwrap();
+        assert!(!server.runs() && Started::now(process).is_none());
+        server.forget();
     }
 
     #[test]
