@@ -1,6 +1,6 @@
 //! The command line of `sixway` and its dispatch.
 
-use super::configuration_file::named_or_default;
+use super::configuration_file::{named_or_default, named_or_running};
 use super::dns64::{self, Dns64Command};
 use super::doctor;
 use super::down::{self, DownArguments};
@@ -29,6 +29,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 
 /// IPv4/IPv6 gateway: NAT64, SIIT, DNS64, NPTv6 and tunnels.
 #[derive(Debug, Parser)]
@@ -145,7 +146,15 @@ struct DoctorArguments {
 
 impl ConfigArguments {
     fn path(&self) -> Result<PathBuf, Failure> {
-        named_or_default(self.file.as_deref().or(self.config.as_deref()))
+        named_or_default(self.named())
+    }
+
+    fn running(&self) -> Result<PathBuf, Failure> {
+        named_or_running(self.named())
+    }
+
+    fn named(&self) -> Option<&Path> {
+        self.file.as_deref().or(self.config.as_deref())
     }
 }
 
@@ -161,16 +170,18 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let outcome = match &line.command {
-        Command::Run(arguments) => {
-            arguments.config.path().and_then(|path| run_gateway::run(&path, arguments.takeover)).map(drop)
-        }
+        Command::Run(arguments) => arguments
+            .config
+            .path()
+            .and_then(|path| run_gateway::run(&path, arguments.takeover, &AtomicBool::new(false)))
+            .map(drop),
         Command::Up(arguments) => up::run(arguments),
         Command::Down(arguments) => down::run(arguments),
         Command::Check(arguments) => {
             arguments.path().and_then(|path| load(&path)).map(|config| check(&config))
         }
         Command::Doctor(arguments) => {
-            let config = arguments.config.path().and_then(|path| load(&path));
+            let config = arguments.config.running().and_then(|path| load(&path));
             config.and_then(|config| doctor::run(&config, arguments.json))
         }
         Command::DoctorProbe => match crate::doctor::probe::act() {

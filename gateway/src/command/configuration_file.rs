@@ -1,6 +1,7 @@
 //! The configuration file of a command that names none.
 
 use super::failure::Failure;
+use super::run_directory::RUN_DIRECTORY;
 use std::path::{Path, PathBuf};
 
 const FOLDER: &str = "/etc/sixway";
@@ -11,6 +12,26 @@ const FOLDER: &str = "/etc/sixway";
 /// None was named, and there are several.
 pub(super) fn named_or_default(named: Option<&Path>) -> Result<PathBuf, Failure> {
     named.map_or_else(|| default_in(Path::new(FOLDER)), |named| Ok(named.to_owned()))
+}
+
+/// The same, else that of the site that runs: for commands that look at a gateway.
+///
+/// # Errors
+/// As for [`named_or_default`].
+pub(super) fn named_or_running(named: Option<&Path>) -> Result<PathBuf, Failure> {
+    match named {
+        Some(named) => Ok(named.to_owned()),
+        None => running_in(Path::new(FOLDER), Path::new(RUN_DIRECTORY)),
+    }
+}
+
+fn running_in(folder: &Path, directory: &Path) -> Result<PathBuf, Failure> {
+    let usual = default_in(folder)?;
+    if usual.exists() {
+        return Ok(usual);
+    }
+    // If there is no site either, the error names the usual file.
+    Ok(default_in(directory)?).map(|of_site| if of_site.exists() { of_site } else { usual })
 }
 
 /// `sixway.toml`, or the only configuration of the folder: a package's `sixway@home` runs `home.toml`, and advice such as "run
@@ -57,6 +78,19 @@ mod tests {
         assert_eq!(said, format!("there are several configurations; choose one with -c: {both}"));
         std::fs::write(at("sixway.toml"), "").unwrap();
         assert_eq!(default().ok(), Some(at("sixway.toml")));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn without_a_configuration_the_one_of_the_running_site_is_looked_at() {
+        let folder = std::env::temp_dir().join(format!("sixway-running-{}", std::process::id()));
+        let (etc, run) = (folder.join("etc"), folder.join("run"));
+        [&etc, &run].map(|folder| std::fs::create_dir_all(folder).unwrap());
+        assert_eq!(running_in(&etc, &run).ok(), Some(etc.join("sixway.toml")));
+        std::fs::write(run.join("site.toml"), "").unwrap();
+        assert_eq!(running_in(&etc, &run).ok(), Some(run.join("site.toml")));
+        std::fs::write(etc.join("home.toml"), "").unwrap();
+        assert_eq!(running_in(&etc, &run).ok(), Some(etc.join("home.toml")));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

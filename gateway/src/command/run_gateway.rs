@@ -6,12 +6,13 @@ use super::warnings::warn;
 use crate::config::{Config, Faults, Sources, Warning};
 use crate::{daemon, host};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 /// A configuration, its remarks, and its text.
 type Loaded = (Config, Vec<Warning>, Sources);
 
-/// Runs a gateway. After a reload that failed, that is with the previous configuration.
-pub(super) fn run(file: &Path, takeover: bool) -> Result<daemon::Ended, Failure> {
+/// Runs a gateway. After a reload that failed, that is with the previous configuration. `ready` is set when it has started.
+pub(super) fn run(file: &Path, takeover: bool, ready: &AtomicBool) -> Result<daemon::Ended, Failure> {
     let mut previous = daemon::Previous::of_this_process();
     let loaded = load(file, &mut previous).map_err(|faults| Failure::Wrong(faults.to_string()))?;
     let (config, warnings, sources) = loaded;
@@ -23,6 +24,7 @@ pub(super) fn run(file: &Path, takeover: bool) -> Result<daemon::Ended, Failure>
         previous: previous.as_ref(),
         directory: Path::new(RUN_DIRECTORY),
         takeover,
+        ready,
     };
     daemon::run(&start).map_err(|error| Failure::Failed(error.to_string()))
 }

@@ -1,6 +1,6 @@
 //! `sixway support`: the data for a bug report, in one text file that can be read before it is sent.
 
-use super::configuration_file::named_or_default;
+use super::configuration_file::named_or_running;
 use super::doctor;
 use super::failure::Failure;
 use super::output::say;
@@ -84,7 +84,7 @@ pub(super) struct SupportArguments {
 
 /// Writes the file.
 pub(super) fn run(arguments: &SupportArguments) -> Result<(), Failure> {
-    let config = named_or_default(arguments.config.as_deref())?;
+    let config = named_or_running(arguments.config.as_deref())?;
     let failed = |error: std::io::Error| Failure::Failed(format!("{}: {error}", arguments.output.display()));
     let mut file =
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(&arguments.output).map_err(

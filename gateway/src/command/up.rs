@@ -5,12 +5,13 @@ use super::output::say;
 use super::run_directory::RUN_DIRECTORY;
 use super::run_gateway;
 use crate::daemon::Ended;
-use crate::site::{Nat64Option, Site, SiteFiles, SiteOptions, SixRdOption, Standing, Watch};
+use crate::site::{Nat64Option, Site, SiteFiles, SiteOptions, SixRdOption, Standing, TakenBack, Watch};
 use crate::{daemon, host};
 use clap::Args;
 use nix::sys::signal::{SigSet, Signal};
 use std::net::Ipv4Addr;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The name of a site's gateway.
 pub(super) const NAME: &str = "site";
@@ -94,7 +95,7 @@ impl UpArguments {
 /// Runs the command.
 pub(super) fn run(arguments: &UpArguments) -> Result<(), Failure> {
     let standing = Standing::of(Path::new(RUN_DIRECTORY), &arguments.name);
-    let mut replaced = None;
+    let mut before = Before::default();
     // After a reload this process continues with the existing configuration.
     if daemon::Previous::of_this_process().is_none() {
         let runs = arguments.takeover && host::running(Path::new(RUN_DIRECTORY), &arguments.name).is_some();
@@ -112,22 +113,27 @@ pub(super) fn run(arguments: &UpArguments) -> Result<(), Failure> {
             return Ok(());
         }
         demand(arguments)?;
-        replaced = runs.then(|| standing.files());
+        before = Before { replaced: runs.then(|| standing.files()), has_no_table: !standing.has_table() };
         standing.raise(&site).map_err(|error| {
             // The settings made before the failure.
-            give_up(&standing, replaced.as_ref());
+            match &before {
+                Before { replaced: Some(files), .. } => standing.put_back(files),
+                Before { has_no_table: true, .. } => drop(standing.undo()),
+                Before { .. } => drop(standing.take_back()),
+            }
             Failure::Failed(error)
         })?;
     }
-    live(arguments, &standing, replaced.as_ref())
+    live(arguments, &standing, &before)
 }
 
-/// Restores the previous state: a running site's files and table, or nothing.
-fn give_up(standing: &Standing, replaced: Option<&SiteFiles>) {
-    match replaced {
-        Some(files) => standing.put_back(files),
-        None => drop(standing.take_back()),
-    }
+/// What was there before the start.
+#[derive(Default)]
+struct Before {
+    /// The files of a running site.
+    replaced: Option<SiteFiles>,
+    /// Whether the site certainly had no table of the packet filter: a start that fails removes its own.
+    has_no_table: bool,
 }
 
 fn plan(arguments: &UpArguments, standing: &Standing) -> Result<Site, Failure> {
@@ -149,14 +155,16 @@ fn demand(arguments: &UpArguments) -> Result<(), Failure> {
     Err(Failure::Failed(format!("{what}; {ways}")))
 }
 
-/// From here on a signal ends the gateway in order; then the rest is removed. `replaced`: the files of a running site.
-fn live(arguments: &UpArguments, standing: &Standing, replaced: Option<&SiteFiles>) -> Result<(), Failure> {
+/// From here on a signal ends the gateway in order; then the rest is removed.
+fn live(arguments: &UpArguments, standing: &Standing, before: &Before) -> Result<(), Failure> {
+    let replaced = before.replaced.as_ref();
+    let ready = AtomicBool::new(false);
     let waiting: SigSet = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().collect();
     waiting.thread_block().map_err(|error| Failure::Failed(format!("signals: {error}")))?;
     let watch = Watch::start(standing, arguments.options());
     let watch = watch.map_err(|error| Failure::Failed(format!("thread: {error}")));
     let ended = watch.and_then(|watch| {
-        let ended = run_gateway::run(&standing.configuration_file(), replaced.is_some());
+        let ended = run_gateway::run(&standing.configuration_file(), replaced.is_some(), &ready);
         let runs = host::running(Path::new(RUN_DIRECTORY), &arguments.name).is_some();
         watch.end(runs || matches!(ended, Ok(Ended::TakenOver)));
         ended
@@ -170,10 +178,18 @@ fn live(arguments: &UpArguments, standing: &Standing, replaced: Option<&SiteFile
         // It could not be taken over, and continues.
         Some(files) => standing.put_back(files),
         None if runs => {}
-        None => match standing.take_back() {
+        None => match undone(standing, before, &ready) {
             Ok(taken_back) => say(&format!("{}: {taken_back}", arguments.name)),
             Err(error) => say(&format!("{}: {error}", arguments.name)),
         },
     }
     ended.map(drop)
+}
+
+/// Removes what is left. A start that failed made no host reachable, so that its table does not stay.
+fn undone(standing: &Standing, before: &Before, ready: &AtomicBool) -> Result<TakenBack, String> {
+    match before.has_no_table && !ready.load(Ordering::Relaxed) {
+        true => standing.undo(),
+        false => standing.take_back(),
+    }
 }

@@ -25,6 +25,7 @@ use sixway_link::{Listeners, Tun};
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 use tokio::sync::mpsc::{self, channel};
 
@@ -112,6 +113,7 @@ async fn live(start: &Start<'_>, started: Instant, listeners: &mut Listeners) ->
     );
     takeover::forget_sessions(start);
     environment.host.started();
+    start.ready.store(true, Ordering::Relaxed);
     service::ready();
     let gateway = Gateway::new(facts, threads.posts.clone(), dns64.as_ref().map(Dns64::view));
     let gateway = gateway.with_teredo_server(teredo.as_ref().map(TeredoServer::view));

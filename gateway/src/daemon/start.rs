@@ -3,6 +3,7 @@
 use super::reload::Previous;
 use crate::config::{Config, Sources};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 /// The arguments that a gateway is started with.
 #[derive(Clone, Copy, Debug)]
@@ -19,4 +20,6 @@ pub struct Start<'a> {
     pub directory: &'a Path,
     /// The process that runs this gateway is to be replaced.
     pub takeover: bool,
+    /// Set when the gateway is ready: until then a start that fails has changed nothing that is left.
+    pub ready: &'a AtomicBool,
 }

@@ -3,8 +3,8 @@
 use super::facts::Facts;
 use super::finding::Finding;
 use super::{
-    aftrs, event_log, exposed, iptables_masquerade, lease_servers, listeners, mtu, packet_filter, ports,
-    routes, running, settings, shared_pools, teredo_client, upstreams, vrfs,
+    aftrs, dhcp_server, event_log, exposed, iptables_masquerade, lease_servers, listeners, mtu,
+    packet_filter, ports, routes, running, settings, shared_pools, teredo_client, upstreams, vrfs,
 };
 use crate::config::Config;
 
@@ -28,6 +28,7 @@ pub fn examine(config: &Config) -> Vec<Finding> {
     findings.extend(iptables_masquerade::check(config, &facts));
     findings.extend(listeners::check(config, &facts));
     findings.extend(lease_servers::check(config));
+    findings.extend(dhcp_server::check(config));
     findings.extend(running::check(config));
     findings.extend(packet_filter::check(config, &facts));
     findings.extend(upstreams::check(config));

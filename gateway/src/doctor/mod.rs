@@ -14,6 +14,7 @@
 //!     listeners.rs      other processes at the ports and sockets that the gateway listens at
 //!     lease_servers.rs  DHCP 4o6 servers of a 4over6 host, and UDP port 546
 //!     running.rs        what the running gateway says of leases
+//!     dhcp_server.rs    whether the DHCP server of a site runs
 //!     dnsmasq_file.rs   where the dnsmasq of a site serves
 //!     holders.rs        which process has a socket
 //!     event_log.rs      whether the event log's files can be written
@@ -28,6 +29,7 @@
 //! ```
 
 mod aftrs;
+mod dhcp_server;
 mod dnsmasq_file;
 mod event_log;
 mod examine;

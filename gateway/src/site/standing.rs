@@ -233,12 +233,30 @@ impl Standing {
         nft::table(&table_name(&self.name))
     }
 
+    /// Whether the site has a table of the packet filter, or it is not known.
+    pub fn has_table(&self) -> bool {
+        !matches!(self.listing(), Err(NftError::Refused(_)))
+    }
+
     /// Removes the files and the table. To be called when the gateway has ended, and with it the forwarding that it enabled: while this
     /// host still forwards from the provider, the table stays.
     ///
     /// # Errors
     /// It is of another network namespace, or nft is missing or failed.
     pub fn take_back(&self) -> Result<TakenBack, String> {
+        self.remove(|wan| forwards(Path::new("/proc/sys/net"), wan))
+    }
+
+    /// The same, and the table does not stay: there was none before the start, which failed.
+    ///
+    /// # Errors
+    /// As for [`Self::take_back`].
+    pub fn undo(&self) -> Result<TakenBack, String> {
+        self.remove(|_| None)
+    }
+
+    /// `keeps`: why the table is to stay, by the interface to the provider.
+    fn remove(&self, keeps: impl Fn(&str) -> Option<String>) -> Result<TakenBack, String> {
         self.dhcp_servers().iter().for_each(Server::end);
         let Some(script) = self.script() else {
             self.forget();
@@ -259,7 +277,7 @@ impl Standing {
             }
             Err(error @ (NftError::Missing | NftError::Io(_))) => return Err(error.to_string()),
         }
-        if let Some(setting) = forwards(Path::new("/proc/sys/net"), wan) {
+        if let Some(setting) = keeps(wan) {
             return Ok(TakenBack::Stays(table, setting));
         }
         nft::execute(&format!("delete table inet {table}\n")).map_err(|error| error.to_string())?;

@@ -22,7 +22,9 @@ impl Site {
             None => format!("the address of {}, which has none yet", self.wan),
         };
         let ports = ports::written(&self.ports);
-        line("IPv4", format!("{} by NAT44 behind {behind}, ports {ports}", networks.join(", ")));
+        let without_dhcp = if self.dhcp.is_none() { "; no DHCP server without --dhcp" } else { "" };
+        let networks = networks.join(", ");
+        line("IPv4", format!("{networks} by NAT44 behind {behind}, ports {ports}{without_dhcp}"));
         let by = match &self.ipv6 {
             Ipv6::Native => {
                 let prefixes = self.lans.iter().flat_map(|lan| &lan.prefixes).map(ToString::to_string);
@@ -154,6 +156,7 @@ mod tests {
         let told = Site::plan(&options(), &narrow()).unwrap().summary(Path::new("/run/sixway/site.toml"));
         for part in [
             "192.168.1.0/24 by NAT44 behind 203.0.113.1",
+            "; no DHCP server without --dhcp",
             "native: 2001:db8:1::/64",
             "1492",
             "sixway_filter_site",

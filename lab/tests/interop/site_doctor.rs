@@ -4,13 +4,14 @@ use crate::Interop;
 use crate::day_line::pppoe;
 use crate::day_network::{self, FIRST};
 use crate::site_nat64::up_resolving;
-use crate::site_network::{HOST6, at, home, passes, socket};
-use sixway_lab::failure::{Failure, Result};
+use crate::site_network::{HOST6, at, home, passes, socket, up};
+use sixway_lab::failure::{Asking as _, Failure, Result};
 use sixway_lab::interrupt;
 use sixway_lab::name_service::{Resolving, serve};
 use sixway_lab::process::{Process, RunsCommands as _};
 use sixway_lab::sixway::sixway;
 use sixway_lab::topology::Network;
+use std::net::UdpSocket;
 use std::process::Command;
 use std::time::Duration;
 
@@ -24,6 +25,11 @@ pub const TESTS: &[Interop] = &[
         "site_up_behind_another_nat_is_fine_by_the_doctor_and_leads_to_its_private_network",
         &["sixway", "nft", "nsd", "taskset", "unshare"],
         behind_a_nat,
+    ),
+    Interop::new(
+        "doctor_names_the_program_that_has_the_port_of_the_dhcp_server",
+        &["sixway", "nft", "dnsmasq"],
+        port_is_taken,
     ),
     Interop::new(
         "doctor_finds_no_fault_of_site_up_over_pppoe",
@@ -99,6 +105,25 @@ fn behind_a_nat() -> Result<()> {
     assert_eq!(seen.ip().to_string(), "100.64.7.1");
     assert_eq!(at(&host)?.port(), 4_000);
     passes(&server, seen, &host).map(drop)
+}
+
+/// A program of this host has the port: dnsmasq ends, and the doctor says whose fault it is.
+fn port_is_taken() -> Result<()> {
+    let network = home_at("5.6.7")?;
+    let other = network.host("gateway")?.enter(|| UdpSocket::bind("0.0.0.0:67"))?;
+    let other = other.asking(|| "binding port 67".to_owned())?;
+    up(&network, &["--dhcp", "--nat64=no"])?;
+    let mut said = String::new();
+    let named = format!("(process {}) has UDP port 67: dnsmasq does not run", std::process::id());
+    interrupt::wait_until(Duration::from_secs(20), "a fault", || {
+        said = doctor(&network)?.0;
+        Ok(said.contains(&named))
+    })?;
+    drop(other);
+    interrupt::wait_until(Duration::from_secs(20), "dnsmasq", || {
+        said = doctor(&network)?.0;
+        Ok(said.contains("leases addresses to hosts"))
+    })
 }
 
 /// With native IPv6 by the same line.

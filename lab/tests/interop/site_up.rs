@@ -45,6 +45,11 @@ pub const TESTS: &[Interop] = &[
         &["sixway", "nft"],
         forwards_anyway,
     ),
+    Interop::new(
+        "a_start_of_site_up_that_fails_leaves_nothing_where_the_host_forwards_anyway",
+        &["sixway", "nft", "ip"],
+        start_fails,
+    ),
     Interop::new("site_up_makes_its_filter_again_after_a_flush", &["sixway", "nft"], flushed),
     Interop::new("site_up_prints_the_configuration_that_it_runs", &["sixway", "nft", "dnsmasq"], printed),
 ];
@@ -249,6 +254,24 @@ fn forwards_anyway() -> Result<()> {
     network.host("gateway")?.sysctl("ipv6/conf/all/forwarding", "0")?;
     let said = site(&network, &["down"])?.succeeded()?.stdout;
     assert!(said.contains("was removed") && tables(&network)?.is_empty(), "{said}");
+    Ok(())
+}
+
+/// The device's name is taken. The table of a gateway that has never run would only drop packets that were forwarded before.
+fn start_fails() -> Result<()> {
+    let network = home()?;
+    network.forwards("gateway")?;
+    let gateway = network.host("gateway")?;
+    gateway.ip("link add sixway0 type dummy")?;
+    let before = state(&network)?;
+    let failed = site(&network, &["up", "--lan", "in0"])?;
+    assert!(!failed.status.success() && failed.stderr.contains("sixway0"), "{}", failed.stderr);
+    assert!(failed.stdout.contains("was removed"), "{}", failed.stdout);
+    assert_eq!(state(&network)?, before);
+    let name = network.gateway_name("gateway");
+    for file in ["toml", "filter"] {
+        assert!(!std::path::Path::new(&format!("/run/sixway/{name}.{file}")).exists(), "{file} is left");
+    }
     Ok(())
 }
 
