@@ -480,7 +480,7 @@ mod tests {
 
     #[test]
     fn frames_are_lost_when_none_has_come_for_a_time_and_after_a_second() {
-        let over = |sent, came| is_over(sent * 1_000_000, came * 1_000_000);
+        let over = |sent: u64, came: u64| is_over(sent * 1_000_000, came * 1_000_000);
         assert!(!over(900, 100) && over(300, 300) && over(1_000, 0) && !over(299, 299));
     }
 

@@ -183,7 +183,8 @@ mod tests {
         let [source, destination] = HOSTS;
         let bubble = teredo(&[], &ipv6(source, destination, protocol::NO_NEXT_HEADER, &[]));
         let ping = over4(protocol::IPV6, &echo_request(source, destination, [1, 1], 16));
-        let all = [&bubble, &ping, &bubble].map(|packet| Captured { time: Duration::ZERO, packet: packet.clone() });
+        let all =
+            [&bubble, &ping, &bubble].map(|packet| Captured { time: Duration::ZERO, packet: packet.clone() });
         let mut sheet = Sheet::new(std::path::PathBuf::new());
         sheet.tester(crate::results::TesterCost::default());
         count(&all, &mut sheet);

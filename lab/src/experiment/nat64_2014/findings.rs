@@ -38,7 +38,8 @@ const BY_TUN: [(&str, &str, &str, &str); 3] = [
 
 /// The last place on the axis decides.
 fn for_cpu_time(view: &View<'_>, (what, series, axis, value): (&str, &str, &str, &str)) -> Option<Finding> {
-    let ours = view.groups.iter().filter(|group| group.cell.series == series && group.cell.device == "sixway");
+    let ours =
+        view.groups.iter().filter(|group| group.cell.series == series && group.cell.device == "sixway");
     let ours = ours.max_by(|a, b| a.cell.at(axis).total_cmp(&b.cell.at(axis)))?;
     let theirs = view.group(series, "tayga-masquerade", &ours.cell.point)?;
     let bearing = view.ratio(ours, theirs, value);

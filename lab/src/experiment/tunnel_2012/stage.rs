@@ -32,7 +32,12 @@ impl Tunnel {
     /// Builds the network and starts the routers.
     pub fn build(line: &Line<'_>) -> Result<Self> {
         let at_work = AtWork::build(Way::SixToFour, Terrain::DRAWN, line)?;
-        Ok(Self { at_work, device: line.device.card().name, scale: line.asked.scale, is_quick: line.asked.quick })
+        Ok(Self {
+            at_work,
+            device: line.device.card().name,
+            scale: line.asked.scale,
+            is_quick: line.asked.quick,
+        })
     }
 
     /// By echo requests of our own, and by `ping`, whose times are smoothed.
