@@ -239,7 +239,7 @@ impl Config {
                 routes.extend(aggregated(pool.addresses.clone()).into_iter().map(Route::V4));
             }
             for siit in &self.siit {
-                routes.extend(siit.prefix.map(|prefix| Route::V6(prefix.prefix())));
+                routes.extend(siit.routed_prefix().map(Route::V6));
                 routes.extend(siit.dynamic_pool.map(Route::V4));
                 routes.extend(eam_routes(siit).unwrap_or_default());
             }

@@ -169,6 +169,14 @@ const PRIVATE: [Prefix4; 4] = [
 ];
 
 impl Siit {
+    /// The prefix, if packets to it are for this translator. Where the mappings' IPv4 addresses are those of hosts (RFC 7756), the prefix is that of
+    /// another translator: what was translated to it would be translated back, and so on, until its hop limit is exhausted. Hosts with addresses of
+    /// `dynamic_pool` send to it all the same.
+    pub fn routed_prefix(&self) -> Option<Prefix6> {
+        let is_elsewhere = self.eam_routes == EamRoutes::Ipv6 && self.dynamic_pool.is_none();
+        Some(self.prefix.filter(|_| !is_elsewhere)?.prefix())
+    }
+
     /// The addresses of `icmp_source_pool`, one by one.
     pub fn icmp_sources(&self) -> impl Iterator<Item = Ipv4Addr> + '_ {
         self.icmp_source_pool

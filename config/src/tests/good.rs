@@ -122,6 +122,24 @@ fn routes_are_what_the_mechanisms_need_and_what_is_written() {
     assert!(!ipv6.routes().contains(&Route::V4("198.51.100.8/29".parse().unwrap())));
 }
 
+/// The edge relay of RFC 7756 in docs/mechanisms/siit-dc.md.
+#[test]
+fn the_prefix_of_another_relay_is_not_routed_into_the_device() {
+    let edge = |more: &str| {
+        let siit = "[siit]\nprefix = \"2001:db8:46::/96\"\neam_routes = \"ipv6\"\n";
+        let eam = "eam = [{ ipv4 = \"198.51.100.20\", ipv6 = \"2001:db8:e::14\" }]\n";
+        let routes = good(&format!("{OWN}{siit}{eam}{more}")).routes();
+        routes.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let own = ["192.0.2.254/32", "2001:db8::fe/128"];
+    assert_eq!(edge(""), [own[0], own[1], "2001:db8:e::14/128"]);
+    let default = "[tun]\nroutes = [\"auto\", \"0.0.0.0/1\", \"128.0.0.0/1\"]\n";
+    assert_eq!(edge(default), ["0.0.0.0/1", "128.0.0.0/1", own[0], own[1], "2001:db8:e::14/128"]);
+    // Hosts with addresses of this pool send to the prefix.
+    let pool = edge("dynamic_pool = \"172.16.0.0/12\"\n");
+    assert!(pool.contains(&"2001:db8:46::/96".to_owned()), "{pool:?}");
+}
+
 #[test]
 fn an_own_address_that_the_host_has_elsewhere_is_not_routed_into_the_device() {
     let text = format!("{}{POOL}{NAT64}", OWN.replace("192.0.2.254", "203.0.113.7"));

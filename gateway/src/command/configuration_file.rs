@@ -85,7 +85,7 @@ mod tests {
     fn without_a_configuration_the_one_of_the_running_site_is_looked_at() {
         let folder = std::env::temp_dir().join(format!("sixway-running-{}", std::process::id()));
         let (etc, run) = (folder.join("etc"), folder.join("run"));
-        [&etc, &run].map(|folder| std::fs::create_dir_all(folder).unwrap());
+        [&etc, &run].into_iter().for_each(|folder| std::fs::create_dir_all(folder).unwrap());
         assert_eq!(running_in(&etc, &run).ok(), Some(etc.join("sixway.toml")));
         std::fs::write(run.join("site.toml"), "").unwrap();
         assert_eq!(running_in(&etc, &run).ok(), Some(run.join("site.toml")));

@@ -2,7 +2,7 @@
 
 use super::card::Card;
 use super::place::Place;
-use super::reading::{Change, CpuReading, MemoryReading};
+use super::reading::{Change, CpuReader, CpuReading, MemoryReading};
 use super::task::{Task, TaskKind};
 use crate::failure::{Failure, Result};
 use crate::results::Machine;
@@ -85,6 +85,11 @@ pub trait Running {
     /// # Errors
     /// It is gone.
     fn cpu(&self) -> Result<CpuReading>;
+
+    /// What reads the same time from another thread, again and again, if that costs little: by it is seen how it varies.
+    fn cpu_reader(&self) -> Option<CpuReader> {
+        None
+    }
 
     /// Memory that it uses, if that can be found.
     ///

@@ -25,7 +25,7 @@ pub use list::{add_remote, all, find};
 pub use needs::Needs;
 pub use options::DeviceOptions;
 pub use place::Place;
-pub use reading::{Change, CpuReading, CpuSource, MemoryReading};
+pub use reading::{Change, CpuReader, CpuReading, CpuSource, MemoryReading};
 pub use task::{
     Aftr, B4, Clat, Concentrator, Configured, Dns64, Forward, Host6to4, IpInIp, IsatapHost, IsatapRouter,
     LeasingHost, Nat44, Nat46, Nat64, Relay6to4, Router6to4, Siit, SiteGateway, Task, TaskKind, TeredoClient,

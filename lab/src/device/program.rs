@@ -2,7 +2,7 @@
 
 use super::contract::Running;
 use super::place::Place;
-use super::reading::{CpuReading, CpuSource, MemoryReading};
+use super::reading::{CpuReader, CpuReading, CpuSource, MemoryReading};
 use crate::failure::{Asking as _, Failure, Result};
 use crate::probe::cpu::{family_cpu, pin_process_to};
 use crate::process::Process;
@@ -86,6 +86,11 @@ impl Running for Program {
 
     fn cpu(&self) -> Result<CpuReading> {
         Ok(CpuReading { spent: family_cpu(self.process)?, source: CpuSource::Process })
+    }
+
+    fn cpu_reader(&self) -> Option<CpuReader> {
+        let process = self.process;
+        Some(Box::new(move || family_cpu(process)))
     }
 
     fn memory(&self) -> Result<Option<MemoryReading>> {

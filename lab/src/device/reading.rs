@@ -1,6 +1,10 @@
 //! The resources of a running device, and its changes at run time.
 
+use crate::failure::Result;
 use std::time::Duration;
+
+/// What reads a CPU time from another thread.
+pub type CpuReader = Box<dyn Fn() -> Result<Duration> + Send>;
 
 /// CPU time that a device has spent since it was started; differences count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 //! else the kernel lets the CPU that sends a frame do all that follows.
 
 use crate::affinity::pin_thread;
-use crate::device::{CpuReading, CpuSource, MemoryReading, Running};
+use crate::device::{CpuReader, CpuReading, CpuSource, MemoryReading, Running};
 use crate::failure::{Failure, Result};
 use crate::load::{
     FlowState, FrameEnds, FrameStream, Load, Outcome, Pace, StampedFrames, StampedSink, Trip, Until,
@@ -17,6 +17,7 @@ use crate::topology::Network;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A host and its link.
 pub type End = (&'static str, &'static str);
@@ -157,15 +158,29 @@ pub struct Stream<'a> {
     pub core: Option<usize>,
 }
 
-impl Load for Stream<'_> {
-    fn run(&self, pace: Pace, until: Until) -> Result<Outcome> {
+impl Stream<'_> {
+    /// How many frames the tester's core makes in a second without a pause.
+    ///
+    /// # Errors
+    /// The kernel refuses to send, or a signal has come.
+    pub fn ceiling(&self, time: Duration) -> Result<f64> {
+        self.there(|frames| frames.ceiling(time))
+    }
+
+    fn there<T: Send>(&self, work: impl FnOnce(&FrameStream<'_>) -> Result<T> + Send) -> Result<T> {
         std::thread::scope(|scope| {
             let running = scope.spawn(|| {
                 self.core.map_or(Ok(()), pin_thread)?;
-                self.frames.run(pace, until)
+                work(&self.frames)
             });
             running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
+    }
+}
+
+impl Load for Stream<'_> {
+    fn run(&self, pace: Pace, until: Until) -> Result<Outcome> {
+        self.there(|frames| frames.run(pace, until))
     }
 }
 
@@ -189,6 +204,17 @@ impl Running for WithThreads<'_> {
                 CpuReading { spent: own.spent + threads, source: own.source }
             }
         })
+    }
+
+    fn cpu_reader(&self) -> Option<CpuReader> {
+        let threads = self.threads.cpu_reader();
+        match self.running.cpu().ok()?.source {
+            CpuSource::Interrupts => Some(threads),
+            CpuSource::Process | CpuSource::KernelThreads | CpuSource::Machine => {
+                let own = self.running.cpu_reader()?;
+                Some(Box::new(move || Ok(own()? + threads()?)))
+            }
+        }
     }
 
     fn memory(&self) -> Result<Option<MemoryReading>> {

@@ -4,7 +4,7 @@ use super::sheet::Sheet;
 use crate::device::{CpuSource, Running};
 use crate::failure::Result;
 use crate::load::Outcome;
-use crate::measure::{Cores, Meter, Reading};
+use crate::measure::{Cores, Meter, Reading, Timeline};
 use crate::results::Unit;
 use std::time::{Duration, Instant};
 
@@ -22,11 +22,21 @@ impl Measured {
         self.spent.as_nanos() as f64 / count.max(1.0)
     }
 
-    /// How many of `count` the device does in a second of CPU time.
-    pub fn per_cpu_second(&self, count: f64) -> f64 {
-        count / self.spent.as_secs_f64().max(1e-9)
+    /// How many of `count` the device does in a second of CPU time; `None` if it spent less than can be read.
+    pub fn per_cpu_second(&self, count: f64) -> Option<f64> {
+        (!self.spent.is_zero()).then(|| count / self.spent.as_secs_f64())
+    }
+
+    /// The same as a value of the sheet, if there is one.
+    pub fn note_per_cpu_second(&self, name: &str, count: f64, sheet: &mut Sheet) {
+        if let Some(number) = self.per_cpu_second(count) {
+            sheet.value(name, number, Unit::PerCpuSecond);
+        }
     }
 }
+
+/// How long an interval of the CPU time is: ticks of 10 ms are a tenth of it.
+const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Octets of a command or configuration that results keep: one of 10,000 rules tells no more than its beginning.
 const KEPT: usize = 4_096;
@@ -48,6 +58,7 @@ pub fn measure(
     load: impl FnOnce() -> Result<Outcome>,
 ) -> Result<Measured> {
     let (counters, cpu) = (running.counters()?, running.cpu()?);
+    let timeline = running.cpu_reader().map(|read| Timeline::start(INTERVAL, read));
     let (meter, start) = (Meter::begin(cores, reading)?, Instant::now());
     let outcome = load()?;
     let took = start.elapsed();
@@ -56,7 +67,10 @@ pub fn measure(
     // Interrupts are the core's, which the meter reads itself.
     let own = if after.source == CpuSource::Interrupts { Duration::ZERO } else { spent };
     sheet.tester(meter.end(&outcome, own)?);
-    sheet.value("cpu", spent.as_secs_f64() / took.as_secs_f64().max(1e-9), Unit::Cores);
+    let active = outcome.active(took);
+    // A device that is gone has been found to be so already.
+    let over = timeline.and_then(|timeline| timeline.end(active).ok()).unwrap_or_default();
+    sheet.varying("cpu", spent.as_secs_f64() / active.as_secs_f64().max(1e-9), over);
     if let Some(memory) = running.memory()? {
         sheet.value("memory", memory.octets as f64 / 1_024.0, Unit::Kibibytes);
     }
@@ -68,4 +82,21 @@ pub fn measure(
     }
     running.commands().into_iter().for_each(|line| sheet.command(shortened(line)));
     Ok(Measured { outcome, spent })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_cpu_time_there_is_no_number_for_each_second_of_it() {
+        let measured = |spent| Measured { outcome: Outcome::default(), spent };
+        assert_eq!(measured(Duration::from_millis(500)).per_cpu_second(1_000.0), Some(2_000.0));
+        assert_eq!(measured(Duration::ZERO).per_cpu_second(1_000.0), None);
+        let mut sheet = Sheet::new(std::path::PathBuf::new());
+        measured(Duration::ZERO).note_per_cpu_second("files-per-cpu-second", 5.0, &mut sheet);
+        assert!(!format!("{sheet:?}").contains("per-cpu-second"), "{sheet:?}");
+        measured(Duration::from_secs(1)).note_per_cpu_second("files-per-cpu-second", 5.0, &mut sheet);
+        assert!(format!("{sheet:?}").contains("files-per-cpu-second"), "{sheet:?}");
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::failure::{Asking as _, Failure, Result};
 use crate::load::Histogram;
+use crate::measure::CpuOverTime;
 use crate::results::{Name, QUANTILES, TesterCost, Unit, Value, Verdict};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -64,6 +65,15 @@ impl Sheet {
         let variance = readings.iter().map(|reading| (reading - mean).powi(2)).sum::<f64>() / n;
         let value =
             Value { value: mean, unit, n: readings.len() as u64, sd: Some(variance.sqrt()), quantiles: None };
+        self.values.insert(name.to_owned(), value);
+    }
+
+    /// A CPU time in each second, of the whole measurement, and how it varied over intervals of it, if there are two or more.
+    pub fn varying(&mut self, name: &str, cores: f64, over: CpuOverTime) {
+        let mut value = Value::one(cores, Unit::Cores);
+        if over.n > 1 {
+            (value.n, value.sd) = (over.n as u64, Some(over.sd));
+        }
         self.values.insert(name.to_owned(), value);
     }
 

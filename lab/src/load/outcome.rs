@@ -186,6 +186,12 @@ impl Outcome {
         self.answered as f64 / self.took.as_secs_f64().max(1e-9)
     }
 
+    /// The part of a measurement that took this long in which there was something to do: those that are lost are waited for.
+    pub fn active(&self, took: Duration) -> Duration {
+        let waits = self.lost > 0 && !self.took.is_zero();
+        if waits { took.saturating_sub(LOST_AFTER).max(self.took).min(took) } else { took }
+    }
+
     /// Share of what was sent that is lost, 0 to 1.
     pub fn loss(&self) -> f64 {
         self.lost as f64 / self.sent.max(1) as f64
@@ -223,6 +229,19 @@ impl Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_wait_for_what_is_lost_is_not_active_time() {
+        let milliseconds = Duration::from_millis;
+        let outcome = |lost, took| Outcome { lost, took: milliseconds(took), ..Outcome::default() };
+        assert_eq!(outcome(5, 300).active(milliseconds(1_300)), milliseconds(300));
+        assert_eq!(outcome(0, 300).active(milliseconds(1_300)), milliseconds(1_300), "nothing is waited for");
+        // What was lost in the middle of a long load delays its end by nothing.
+        assert_eq!(outcome(5, 9_990).active(milliseconds(10_000)), milliseconds(9_990));
+        assert_eq!(outcome(5, 300).active(milliseconds(5_000)), milliseconds(4_000), "a second at most");
+        assert_eq!(outcome(5, 700).active(milliseconds(600)), milliseconds(600));
+        assert_eq!(outcome(5, 0).active(milliseconds(1_300)), milliseconds(1_300), "the load does not say");
+    }
 
     #[test]
     fn outcomes_of_several_hosts_add_up() {

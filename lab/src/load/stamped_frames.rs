@@ -28,6 +28,8 @@ const LONGEST: usize = 80;
 const BATCH: u32 = 64;
 /// Frames of one call then.
 const CALL: u32 = 32_768;
+/// Frames of which none has come for this time are in no queue any more.
+const SETTLED: Duration = Duration::from_millis(300);
 /// Calls in a second when frames have a rate.
 const CALLS: f64 = 2_000.0;
 /// Flows whose order is measured.
@@ -334,11 +336,7 @@ impl Load for FrameStream<'_> {
         // `enter` has a thread of its own, on the same CPU.
         let (mut outcome, first) = self.sender.host.enter(|| self.send(pace, until))??;
         let ended = clock::now();
-        let limit = ended + clock::nanoseconds(LOST_AFTER);
-        while self.sink.count()? - before.packets < outcome.sent && clock::now() < limit {
-            interrupt::check()?;
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        self.wait(before.packets + outcome.sent)?;
         let after = self.sink.seen()?;
         outcome.answered = after.packets - before.packets;
         outcome.lost = outcome.sent.saturating_sub(outcome.answered);
@@ -357,6 +355,33 @@ impl Load for FrameStream<'_> {
 }
 
 impl FrameStream<'_> {
+    /// Waits until this many have come, none has come for a time, or what is under way is lost.
+    fn wait(&self, all: u64) -> Result<()> {
+        let start = clock::now();
+        let (mut came, mut last) = (self.sink.count()?, start);
+        while came < all && !is_over(clock::now() - start, clock::now() - last) {
+            interrupt::check()?;
+            std::thread::sleep(Duration::from_millis(2));
+            let now = self.sink.count()?;
+            if now > came {
+                (came, last) = (now, clock::now());
+            }
+        }
+        Ok(())
+    }
+
+    /// How many frames the sender makes in a second without a pause. What becomes of them does not matter; it is over when this returns.
+    ///
+    /// # Errors
+    /// The kernel refuses to send, or a signal has come.
+    pub fn ceiling(&self, time: Duration) -> Result<f64> {
+        let flat_out = || self.send(Pace::AsFastAsPossible, Until::Time(time));
+        let (outcome, first) = self.sender.host.enter(flat_out)??;
+        let took = Duration::from_nanos(clock::now() - first);
+        std::thread::sleep(SETTLED);
+        Ok(outcome.sent as f64 / took.as_secs_f64().max(1e-9))
+    }
+
     fn send(&self, pace: Pace, until: Until) -> Result<(Outcome, u64)> {
         let cpu = super::flood::thread_cpu();
         let first = clock::now();
@@ -411,6 +436,11 @@ impl FrameStream<'_> {
     }
 }
 
+/// Whether frames that have not come are lost, so many nanoseconds after the last one was sent, and after the last one came.
+fn is_over(sent: u64, came: u64) -> bool {
+    sent >= clock::nanoseconds(LOST_AFTER) || came >= clock::nanoseconds(SETTLED)
+}
+
 /// Packets and flows of which loss, order and repetitions are all known.
 pub const FRAMES_KNOWN: (u64, u32) = (KNOWN, FLOWS);
 
@@ -446,6 +476,12 @@ mod tests {
             let middle = middle(bucket(time));
             assert!(middle.abs_diff(time) as f64 <= time as f64 * 0.035 + 1.0, "{time}: {middle}");
         }
+    }
+
+    #[test]
+    fn frames_are_lost_when_none_has_come_for_a_time_and_after_a_second() {
+        let over = |sent: u64, came: u64| is_over(sent * 1_000_000, came * 1_000_000);
+        assert!(!over(900, 100) && over(300, 300) && over(1_000, 0) && !over(299, 299));
     }
 
     #[test]

@@ -76,17 +76,21 @@ struct Seen {
 }
 
 fn cost(outcome: &Outcome, took: Duration, seen: &Seen) -> TesterCost {
-    let generator_cores = outcome.cost.cpu.as_secs_f64() / took.as_secs_f64().max(1e-9);
+    // Shares are those of the time in which there was something to do: a second of waiting makes nobody idle.
+    let active = outcome.active(took).as_secs_f64().max(1e-9);
+    let longer = took.as_secs_f64() / active;
+    let generator_cores = outcome.cost.cpu.as_secs_f64() / active;
     // Other programs on the device's core do not make the device busy. A process's time has part of the interrupts' in it. What a loop has lost is all.
     let own = seen.device_cores + seen.device_interrupts;
-    let device_core_busy = match seen.lost_cycles {
-        None => own.min(seen.device_busy),
-        Some(lost) => lost - seen.steal,
-    };
+    let device_core_busy = longer
+        * match seen.lost_cycles {
+            None => own.min(seen.device_busy),
+            Some(lost) => lost - seen.steal,
+        };
     let late = (outcome.latency.value_at_quantile(0.5) as f64 * LATE) as u64;
     TesterCost {
         generator_cores,
-        responder_cores: (seen.tester_busy - generator_cores).max(0.0),
+        responder_cores: (longer * seen.tester_busy - generator_cores).max(0.0),
         device_core_busy: device_core_busy.clamp(0.0, 1.0),
         late_sends: outcome.lateness.count_between(late + 1, outcome.lateness.high()),
         steal: seen.steal,
@@ -127,6 +131,29 @@ mod tests {
         let busy = Seen { tester_busy: 0.95, ..idle };
         let judged = cost(&outcome(Duration::from_millis(100)), TOOK, &busy);
         assert!(matches!(Verdict::judge(&judged), Verdict::TesterBound { .. }));
+    }
+
+    /// 300 ms of frames, and a second of waiting for those that were lost.
+    #[test]
+    fn a_wait_for_what_was_lost_makes_nobody_idle() {
+        let seen = Seen {
+            tester_busy: 0.18,
+            device_busy: 0.24,
+            device_interrupts: 0.01,
+            device_cores: 0.22,
+            lost_cycles: None,
+            steal: 0.0,
+        };
+        let took = Duration::from_millis(1_300);
+        let all = outcome(Duration::from_millis(100));
+        assert_eq!(Verdict::judge(&cost(&all, took, &seen)), Verdict::NotLoaded, "it went on to the end");
+        let some = Outcome { lost: 3, took: Duration::from_millis(300), ..all };
+        let judged = cost(&some, took, &seen);
+        assert!((judged.device_core_busy - 0.23 * 1.3 / 0.3).abs() < 1e-9, "{judged:?}");
+        assert!((judged.generator_cores + judged.responder_cores - 0.78).abs() < 1e-9, "{judged:?}");
+        assert_eq!(Verdict::judge(&judged), Verdict::DeviceBound);
+        let busy = Seen { tester_busy: 0.25, ..seen };
+        assert!(matches!(Verdict::judge(&cost(&some, took, &busy)), Verdict::TesterBound { .. }));
     }
 
     #[test]

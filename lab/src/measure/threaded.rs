@@ -82,8 +82,18 @@ impl ReceivingThreads {
     /// # Errors
     /// Their devices are gone.
     pub fn cpu(&self) -> Result<Duration> {
-        self.threads.iter().map(|thread| cpu_of(*thread)).sum()
+        cpu_of_all(&self.threads)
     }
+
+    /// What reads the same from another thread.
+    pub fn cpu_reader(&self) -> Box<dyn Fn() -> Result<Duration> + Send> {
+        let threads = self.threads.clone();
+        Box::new(move || cpu_of_all(&threads))
+    }
+}
+
+fn cpu_of_all(threads: &[i32]) -> Result<Duration> {
+    threads.iter().map(|thread| cpu_of(*thread)).sum()
 }
 
 fn cpu_of(thread: i32) -> Result<Duration> {

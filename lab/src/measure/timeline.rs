@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 /// A reading that is repeated while something is measured. It ends when it is dropped.
 pub struct Timeline {
+    every: Duration,
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<Vec<f64>>>>,
 }
@@ -40,18 +41,20 @@ impl Timeline {
             }
             Ok(shares)
         });
-        Self { ended, thread: Some(thread) }
+        Self { every, ended, thread: Some(thread) }
     }
 
-    /// Ends it.
+    /// Ends it; intervals that were not over after this time do not count.
     ///
     /// # Errors
     /// What was read is gone.
-    pub fn end(mut self) -> Result<CpuOverTime> {
+    pub fn end(mut self, active: Duration) -> Result<CpuOverTime> {
         self.ended.store(true, Ordering::Relaxed);
         let panicked = || Failure::Unexpected("a timeline panicked".to_owned());
         let thread = self.thread.take().map(JoinHandle::join);
-        Ok(over_time(&thread.ok_or_else(panicked)?.map_err(|_| panicked())??))
+        let shares = thread.ok_or_else(panicked)?.map_err(|_| panicked())??;
+        let over = (active.as_secs_f64() / self.every.as_secs_f64().max(1e-9)) as usize;
+        Ok(over_time(shares.get(..over).unwrap_or(&shares)))
     }
 }
 
@@ -87,9 +90,12 @@ mod tests {
         let read = move || Ok(Duration::from_millis(spent.fetch_add(1, Ordering::Relaxed)));
         let timeline = Timeline::start(Duration::from_millis(2), read);
         std::thread::sleep(Duration::from_millis(30));
-        let seen = timeline.end().unwrap();
+        let seen = timeline.end(Duration::from_secs(1)).unwrap();
         assert!(seen.n >= 1 && seen.mean > 0.0 && seen.mean < 0.6, "{seen:?}");
+        let timeline = Timeline::start(Duration::from_millis(2), || Ok(Duration::ZERO));
+        std::thread::sleep(Duration::from_millis(30));
+        assert!(timeline.end(Duration::from_millis(3)).unwrap().n <= 1, "a wait at the end does not count");
         let gone = Timeline::start(Duration::from_millis(1), || Err(Failure::Unexpected("gone".to_owned())));
-        assert!(gone.end().is_err());
+        assert!(gone.end(Duration::from_secs(1)).is_err());
     }
 }

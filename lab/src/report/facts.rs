@@ -1,7 +1,10 @@
 //! Facts about a whole run: the machine, the devices, the noise, and how to repeat it.
 
 use super::figure::figure;
-use crate::results::{Asked, Header, Results, Sample, Unit};
+use crate::results::{Asked, Header, Results, Sample, Unit, shifted};
+
+/// The seed of a run that names none.
+const DEFAULT_SEED: u64 = 1;
 
 /// The machine in one line.
 pub(super) fn machine(header: &Header) -> String {
@@ -47,9 +50,7 @@ pub(super) fn noise(samples: &[Sample]) -> String {
 /// The command that repeats an experiment.
 pub(super) fn command(name: &str, asked: &Asked) -> String {
     let mut words = vec![format!("sixway-lab run {name}")];
-    // A quick run divides the scale by ten.
-    let scale = if asked.quick { asked.scale * 10.0 } else { asked.scale };
-    words.push(format!("--scale {scale} --repeats {}", asked.repeats));
+    words.push(format!("--scale {} --repeats {}", scale(asked), asked.repeats));
     if asked.quick {
         words.push("--quick".to_owned());
     }
@@ -57,8 +58,33 @@ pub(super) fn command(name: &str, asked: &Asked) -> String {
         words.push(format!("--devices {}", asked.devices.join(",")));
     }
     words.extend(asked.set.iter().map(|(key, value)| format!("--set {key}={value}")));
+    if asked.seed != DEFAULT_SEED {
+        words.push(format!("--seed {}", asked.seed));
+    }
     if !asked.pin {
         words.push("--no-pin".to_owned());
     }
     words.join(" ")
+}
+
+/// The number that asks for this scale: a quick run divides it by ten.
+fn scale(asked: &Asked) -> f64 {
+    if asked.quick { shifted(asked.scale, 1) } else { asked.scale }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_names_what_is_not_usual() {
+        let usual = Asked { scale: 0.02, repeats: 3, seed: 1, pin: true, ..Asked::default() };
+        assert_eq!(command("tools", &usual), "sixway-lab run tools --scale 0.02 --repeats 3");
+        let set = [("hosts".to_owned(), "1,4".to_owned())].into();
+        let devices = ["sixway", "kernel"].map(str::to_owned).to_vec();
+        // A tenth of 0.0096, of which ten times are 0.009600000000000001.
+        let other = Asked { scale: 0.000_96, quick: true, devices, set, seed: 7, pin: false, ..usual };
+        let said = "sixway-lab run tools --scale 0.0096 --repeats 3 --quick --devices sixway,kernel --set hosts=1,4 --seed 7 --no-pin";
+        assert_eq!(command("tools", &other), said);
+    }
 }

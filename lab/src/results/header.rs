@@ -56,6 +56,16 @@ impl Asked {
     }
 }
 
+/// A number with its decimal point this many places further to the right: without the error that a multiplication by ten adds.
+pub fn shifted(number: f64, places: i32) -> f64 {
+    let text = format!("{number:e}");
+    let moved = text.split_once('e').and_then(|(digits, exponent)| {
+        let exponent: i32 = exponent.parse().ok()?;
+        format!("{digits}e{}", exponent + places).parse().ok()
+    });
+    moved.unwrap_or(number)
+}
+
 /// A device as it was when the run began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeviceEntry {
@@ -96,4 +106,21 @@ pub struct Header {
     pub minutes: Option<f64>,
     /// The keys of all cells in the order in which they are measured.
     pub plan: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decimal_point_that_is_moved_and_moved_back_leaves_the_same_number() {
+        assert_eq!([shifted(0.009_6, -1), shifted(0.000_96, 1), shifted(1.0, -1)], [0.000_96, 0.009_6, 0.1]);
+        assert_eq!(shifted(f64::INFINITY, 1), f64::INFINITY);
+        // What people type, and what is fitted to a time.
+        for number in (1..=10_000).map(|number| f64::from(number) / 1e4) {
+            let tenth = shifted(number, -1);
+            assert!((tenth * 10.0 - number).abs() <= number * 1e-15, "{number}");
+            assert_eq!(shifted(tenth, 1).to_string(), number.to_string());
+        }
+    }
 }

@@ -10,7 +10,7 @@ mod timestamp;
 mod unit;
 
 pub use cell::{Cell, Name, key_of_group};
-pub use header::{Asked, DeviceEntry, Header, SCHEMA};
+pub use header::{Asked, DeviceEntry, Header, SCHEMA, shifted};
 pub use machine::Machine;
 pub use sample::{QUANTILES, Sample, TesterCost, Value, Verdict};
 pub use store::{Results, Store, read};

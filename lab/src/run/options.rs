@@ -2,7 +2,7 @@
 
 use crate::device::DeviceOptions;
 use crate::failure::{Failure, Result};
-use crate::results::{Asked, Name};
+use crate::results::{Asked, Name, shifted};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -79,7 +79,7 @@ impl Options {
             return wrong(format!("no experiment is named {unknown:?}; there are {}", all.join(", ")));
         }
         let scale = self.scale.unwrap_or(0.02);
-        let scale = if self.quick { scale / 10.0 } else { scale };
+        let scale = if self.quick { shifted(scale, -1) } else { scale };
         if !(scale > 0.0 && scale <= 1.0) {
             return wrong(format!("--scale {scale}: above 0 and at most 1"));
         }

@@ -262,7 +262,7 @@ fn start_fails() -> Result<()> {
     let network = home()?;
     network.forwards("gateway")?;
     let gateway = network.host("gateway")?;
-    gateway.ip("link add sixway0 type dummy")?;
+    gateway.ip("link add sixway0 type veth peer name other0")?;
     let before = state(&network)?;
     let failed = site(&network, &["up", "--lan", "in0"])?;
     assert!(!failed.status.success() && failed.stderr.contains("sixway0"), "{}", failed.stderr);

@@ -94,6 +94,11 @@ mod tests {
         let fwd =
             "policy add src 192.0.2.1/32 dst 198.51.100.1/32 dir fwd tmpl src 192.0.2.1 dst 198.51.100.1";
         assert!(near.contains(out) && !far.contains(out) && far.contains(fwd), "{near}{far}");
+        // A packet of transport mode is not seen at the link again.
+        assert!(near.lines().all(|line| line.contains("mode tunnel")), "{near}");
+        let number = |line: &str| line.split("spi ").nth(1).map(|rest| rest[..5].to_owned());
+        let numbers: Vec<_> = near.lines().filter_map(number).collect();
+        assert_eq!(numbers, ["0x101", "0x102"].map(str::to_owned), "one for each direction");
         for wrong in ["", "192.0.2.1", "a b c d", "192.0.2.1 198.51.100.1 192.0.2.1/32"] {
             assert!(script(wrong).is_err(), "{wrong}");
         }

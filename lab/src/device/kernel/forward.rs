@@ -4,7 +4,7 @@ use crate::device::card::{Card, Realm};
 use crate::device::contract::{Device, Running};
 use crate::device::needs::Needs;
 use crate::device::place::Place;
-use crate::device::reading::{CpuReading, CpuSource, MemoryReading};
+use crate::device::reading::{CpuReader, CpuReading, CpuSource, MemoryReading};
 use crate::device::task::{Task, TaskKind};
 use crate::failure::Result;
 use crate::measure::{CoreTime, core_time};
@@ -57,6 +57,11 @@ impl Running for Forwarding {
     fn cpu(&self) -> Result<CpuReading> {
         let CoreTime { interrupts, .. } = core_time(self.place.core)?;
         Ok(CpuReading { spent: interrupts, source: CpuSource::Interrupts })
+    }
+
+    fn cpu_reader(&self) -> Option<CpuReader> {
+        let core = self.place.core;
+        Some(Box::new(move || Ok(core_time(core)?.interrupts)))
     }
 
     fn memory(&self) -> Result<Option<MemoryReading>> {

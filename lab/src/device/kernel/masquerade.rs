@@ -6,7 +6,7 @@ use crate::device::card::{Card, Realm};
 use crate::device::contract::{Device, Running};
 use crate::device::needs::Needs;
 use crate::device::place::Place;
-use crate::device::reading::{CpuReading, MemoryReading};
+use crate::device::reading::{CpuReader, CpuReading, MemoryReading};
 use crate::device::task::{Task, TaskKind};
 use crate::failure::{Asking as _, Failure, Result};
 use crate::namespace::command;
@@ -121,6 +121,10 @@ impl Running for Translating {
 
     fn cpu(&self) -> Result<CpuReading> {
         self.forwarding.cpu()
+    }
+
+    fn cpu_reader(&self) -> Option<CpuReader> {
+        self.forwarding.cpu_reader()
     }
 
     fn memory(&self) -> Result<Option<MemoryReading>> {

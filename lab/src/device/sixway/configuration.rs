@@ -124,13 +124,11 @@ fn siit(place: &Place, task: &Siit) -> String {
     format!("\n[siit]\nprefix = \"{}\"\neam = [{rows}]\n{pool}", task.prefix)
 }
 
-/// The edge relay of RFC 7756, with mappings of the hosts inside. All of IPv4 is behind the NAT64, whose prefix is not routed into the device.
+/// The edge relay of RFC 7756, with mappings of the hosts inside. All of IPv4 is behind the NAT64, which has the prefix.
 fn clat(task: &Clat) -> String {
     let row = |(four, six): &(Ipv4Addr, Ipv6Addr)| format!("{{ ipv4 = \"{four}\", ipv6 = \"{six}\" }}");
     let rows = task.hosts.iter().map(row).collect::<Vec<_>>().join(", ");
-    let hosts: String = task.hosts.iter().map(|(_, six)| format!(", \"{six}/128\"")).collect();
-    let routes = format!("\nroutes = [\"0.0.0.0/1\", \"128.0.0.0/1\"{hosts}]\n\n");
-    let gateway = GATEWAY.replacen("\n\n", &routes, 1);
+    let gateway = GATEWAY.replacen("\n\n", "\nroutes = [\"auto\", \"0.0.0.0/1\", \"128.0.0.0/1\"]\n\n", 1);
     let prefix = &task.prefix;
     format!("{gateway}{OWN}\n[siit]\nprefix = \"{prefix}\"\neam = [{rows}]\neam_routes = \"ipv6\"\n")
 }

@@ -1,6 +1,7 @@
 //! Whether the paper's statements hold today.
 
-use super::form::Form;
+use super::compared::{one_against_two, places};
+use super::goals::goals;
 use super::published::{FORMULA, PERCENTAGES, Percentages};
 use crate::analyse::{Bearing, Finding, Group, Outcome, View};
 use crate::results::Results;
@@ -15,7 +16,7 @@ pub fn findings(results: &Results) -> Vec<Finding> {
     for device in devices {
         all.extend(PERCENTAGES.iter().filter_map(|printed| ahead(&view, device, printed)));
         all.extend(no_loss(&view, device));
-        all.extend(near_plain(&view, device));
+        all.extend(goals(&view, device));
     }
     all.extend(PERCENTAGES.iter().filter_map(|printed| bare(&view, printed)));
     all
@@ -58,31 +59,15 @@ fn bare(view: &View<'_>, printed: &Percentages) -> Option<Finding> {
     })
 }
 
-/// Places of a device in a series with one box.
-fn places<'a, 'v>(
-    view: &'v View<'a>,
-    device: &'v str,
-    series: &'v str,
-) -> impl Iterator<Item = &'v Group<'a>> {
-    let one = f64::from(Form::CoLocated as u8);
-    view.groups.iter().filter(move |group| {
-        group.cell.device == device && group.cell.series == series && group.cell.at("form") == one
-    })
-}
-
 /// One box is ahead of two.
 fn ahead(view: &View<'_>, device: &str, printed: &Percentages) -> Option<Finding> {
-    let (series, value) = printed.value;
     let (mut holds, mut fails, mut why) = (Vec::new(), Vec::new(), None);
-    let mut any = false;
-    for one in places(view, device, series) {
-        let mut point = one.cell.point.clone();
-        point.insert("form".to_owned(), f64::from(Form::Decoupled as u8));
-        let Some(two) = view.group(series, device, &point) else { continue };
-        any = true;
-        // More throughput is better, and less of everything else.
-        let (over, under) = if value == "throughput" { (one, two) } else { (two, one) };
-        match view.ratio(over, under, value) {
+    let all = one_against_two(view, device, printed.value);
+    if all.is_empty() {
+        return None;
+    }
+    for bearing in all {
+        match bearing {
             Bearing::Number(ratio) if ratio.value > 1.0 => holds.push(percent(ratio.value)),
             Bearing::Number(ratio) => fails.push(percent(ratio.value)),
             Bearing::Direction(ratio) if ratio.value > 1.0 => holds.push("more".to_owned()),
@@ -90,9 +75,6 @@ fn ahead(view: &View<'_>, device: &str, printed: &Percentages) -> Option<Finding
             Bearing::Equal(_) => fails.push("equal".to_owned()),
             Bearing::Nothing(reason) => why = Some(reason),
         }
-    }
-    if !any {
-        return None;
     }
     let [linux, bare] = printed.one_box;
     let outcome = match (holds.len(), fails.len()) {
@@ -135,33 +117,4 @@ fn no_loss(view: &View<'_>, device: &str) -> Option<Finding> {
         outcome: if lost == 0 { Outcome::Holds } else { Outcome::DoesNotHold },
         evidence: format!("audio was lost in {lost} of {} rows", calls.len()),
     })
-}
-
-/// Our goal: connections and calls take at most 1.3 times as long as with plain forwarding.
-fn near_plain(view: &View<'_>, device: &str) -> Option<Finding> {
-    const GOAL: f64 = 1.3;
-    if !device.starts_with("sixway") {
-        return None;
-    }
-    let ratios: Vec<_> = [("connection", "connection"), ("call", "setup")]
-        .into_iter()
-        .flat_map(|(series, value)| {
-            let places = places(view, device, series);
-            places.filter_map(move |group| Some(view.ratio(group, view.plain(group)?, value)))
-        })
-        .filter_map(|bearing| match bearing {
-            Bearing::Number(ratio) | Bearing::Direction(ratio) | Bearing::Equal(ratio) => Some(ratio.value),
-            Bearing::Nothing(_) => None,
-        })
-        .collect();
-    let most = ratios.iter().copied().reduce(f64::max);
-    let (outcome, evidence) = match most {
-        None => (Outcome::NotShown, "there is no ratio that the noise bears".to_owned()),
-        Some(most) if most <= GOAL => (Outcome::Holds, format!("{most:.2} at most")),
-        Some(most) => (Outcome::DoesNotHold, format!("{most:.2} at most")),
-    };
-    let statement = format!(
-        "{device}: connections and calls take at most 1.3 times as long as with plain forwarding (our goal)."
-    );
-    Some(Finding { statement, outcome, evidence })
 }

@@ -1,7 +1,9 @@
 //! gateway-2012: a site's 6to4 gateway with NAT on one box against two boxes in a row.
 
+mod compared;
 mod findings;
 mod form;
+mod goals;
 mod measures;
 mod plan;
 mod published;

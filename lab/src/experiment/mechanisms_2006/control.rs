@@ -179,6 +179,22 @@ mod tests {
     }
 
     #[test]
+    fn packets_are_counted_in_all_and_by_kind() {
+        let [source, destination] = HOSTS;
+        let bubble = teredo(&[], &ipv6(source, destination, protocol::NO_NEXT_HEADER, &[]));
+        let ping = over4(protocol::IPV6, &echo_request(source, destination, [1, 1], 16));
+        let all =
+            [&bubble, &ping, &bubble].map(|packet| Captured { time: Duration::ZERO, packet: packet.clone() });
+        let mut sheet = Sheet::new(std::path::PathBuf::new());
+        sheet.tester(crate::results::TesterCost::default());
+        count(&all, &mut sheet);
+        let (values, ..) = sheet.into_parts().unwrap();
+        let value = |name: &str| values[name].value;
+        assert_eq!([value("packets"), value("octets")], [3.0, (2 * bubble.len() + ping.len()) as f64]);
+        assert_eq!([value("bubbles"), value("echoes"), value("others")], [2.0, 1.0, 0.0]);
+    }
+
+    #[test]
     fn messages_are_known_under_their_tunnels() {
         let [source, destination] = HOSTS;
         let icmp = |kind| ipv6(source, destination, protocol::ICMPV6, &[kind, 0, 0, 0, 0, 0, 0, 0]);

@@ -316,12 +316,15 @@ impl Experiment for Mechanisms2006 {
 
     fn seconds(&self, cell: &Cell, asked: &Asked) -> f64 {
         match (cell.series.as_str(), cell.at("load")) {
-            ("overhead", _) => 0.1,
+            ("overhead", _) => 0.05,
             ("narrow", _) => 0.7,
-            ("start", _) => 6.0,
+            // A router's advertisement, and a lease, take some time.
+            ("start", _) if [3.0, 8.0].contains(&cell.at("way")) => 3.0,
+            ("start", _) => 1.0,
             // Guests boot for the first ones.
             ("ipsec", 1.0) => 6.0 + 5.0 * asked.scale,
             ("ipsec", _) => 6.0 + 2.0 * f64::max(0.1, 60.0 * asked.scale),
+            ("control", _) if cell.at("way") == 8.0 => 2.7 + (60.0 * asked.scale).clamp(1.0, 60.0),
             ("control", _) => 0.7 + (60.0 * asked.scale).clamp(1.0, 60.0),
             (_, 1.0) => 0.5 + 5.0 * asked.scale,
             _ => 0.5 + 2.0 * f64::max(0.1, 60.0 * asked.scale),

@@ -1,7 +1,7 @@
 //! The paper's statements.
 
 use super::published::LOSS;
-use crate::analyse::{Finding, Outcome, groups, points};
+use crate::analyse::{Bearing, Finding, Outcome, View, groups, points};
 use crate::results::{Results, Sample, Verdict};
 
 /// The most clients.
@@ -22,7 +22,43 @@ pub fn findings(results: &Results) -> Vec<Finding> {
     if !udp.is_empty() {
         findings.extend(GOALS.map(|(device, other, goal)| forwards(&udp, device, other, goal)));
     }
+    let view = View::of(results, "nat64-2014");
+    findings.extend(BY_TUN.into_iter().filter_map(|load| for_cpu_time(&view, load)));
     findings
+}
+
+/// Our goal by a TUN device alone: so much more for each second of CPU time than the other translator in user space.
+const MORE_BY_TUN: f64 = 1.5;
+/// Loads: what is counted, its series, axis and value.
+const BY_TUN: [(&str, &str, &str, &str); 3] = [
+    ("echo packets", "icmp", "clients", "packets-per-cpu-second"),
+    ("files", "http-8", "octets", "files-per-cpu-second"),
+    ("packets of long UDP flows", "udp", "flows", "packets-per-cpu-second"),
+];
+
+/// The last place on the axis decides.
+fn for_cpu_time(view: &View<'_>, (what, series, axis, value): (&str, &str, &str, &str)) -> Option<Finding> {
+    let ours =
+        view.groups.iter().filter(|group| group.cell.series == series && group.cell.device == "sixway");
+    let ours = ours.max_by(|a, b| a.cell.at(axis).total_cmp(&b.cell.at(axis)))?;
+    let theirs = view.group(series, "tayga-masquerade", &ours.cell.point)?;
+    let bearing = view.ratio(ours, theirs, value);
+    let outcome = match &bearing {
+        Bearing::Number(ratio) | Bearing::Direction(ratio) | Bearing::Equal(ratio) => match ratio.interval {
+            (low, _) if low >= MORE_BY_TUN => Outcome::Holds,
+            (_, high) if high < MORE_BY_TUN => Outcome::DoesNotHold,
+            _ => Outcome::NotShown,
+        },
+        Bearing::Nothing(_) => Outcome::NotShown,
+    };
+    let place = format!("{} {axis}", ours.cell.at(axis));
+    Some(Finding {
+        statement: format!(
+            "sixway forwards {MORE_BY_TUN} times as many {what} as tayga-masquerade for each second of CPU time, or more."
+        ),
+        outcome,
+        evidence: format!("{} with {place}: {}", bearing.text(), bearing.explained()),
+    })
 }
 
 /// The goals: a device forwards this many times as many packets of long flows as another.
@@ -130,5 +166,103 @@ fn tables(samples: &[Sample]) -> Finding {
             true => format!("{refused} connections were refused"),
             false => "no device with such a table was measured".to_owned(),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::{Asked, Cell, Header, Machine, TesterCost, Unit, Value};
+    use std::collections::BTreeMap;
+
+    /// Three rounds of a device whose value is this, with 1 % of noise.
+    fn rounds(
+        (series, axis, at): (&str, &str, f64),
+        device: &str,
+        (name, value, unit): (&str, f64, Unit),
+        verdict: &Verdict,
+    ) -> Vec<Sample> {
+        let round = |repeat: u32| Sample {
+            cell: Cell {
+                experiment: "nat64-2014".to_owned(),
+                series: series.to_owned(),
+                device: device.to_owned(),
+                point: BTreeMap::from([(axis.to_owned(), at)]),
+                repeat,
+            },
+            started: String::new(),
+            took: 1.0,
+            values: BTreeMap::from([(
+                name.to_owned(),
+                Value::one(value * (1.0 + 0.01 * f64::from(repeat)), unit),
+            )]),
+            verdict: verdict.clone(),
+            tester: TesterCost::default(),
+            control: Some(3.0 + 0.03 * f64::from(repeat)),
+            commands: Vec::new(),
+            raw: Vec::new(),
+            failed: None,
+        };
+        (0..3).map(round).collect()
+    }
+
+    fn results(samples: Vec<Sample>) -> Results {
+        let header = Header {
+            schema: crate::results::SCHEMA,
+            started: String::new(),
+            lab: String::new(),
+            commit: None,
+            asked: Asked::default(),
+            licence: String::new(),
+            machine: Machine::default(),
+            devices: Vec::new(),
+            minutes: None,
+            plan: Vec::new(),
+        };
+        Results { header, samples }
+    }
+
+    fn bound() -> Verdict {
+        Verdict::TesterBound { why: String::new() }
+    }
+
+    #[test]
+    fn a_goal_of_long_flows_takes_a_device_behind_that_is_at_its_limit() {
+        let rate = |device, value, verdict: &Verdict| {
+            rounds(("udp", "flows", 64.0), device, ("forwarded", value, Unit::PerSecond), verdict)
+        };
+        let outcome = |ours: (f64, &Verdict), theirs: (f64, &Verdict)| {
+            let samples = [rate("sixway-xdp", ours.0, ours.1), rate("kernel", theirs.0, theirs.1)].concat();
+            let findings = findings(&results(samples));
+            findings.iter().find(|finding| finding.statement.contains("0.9 times")).map(|it| it.outcome)
+        };
+        let (busy, idle) = (Verdict::DeviceBound, Verdict::NotLoaded);
+        // A rate at which the tester was at its limit is a lower bound of the device's.
+        assert_eq!(outcome((2e6, &bound()), (6e5, &busy)), Some(Outcome::Holds));
+        assert_eq!(outcome((2e6, &busy), (6e5, &idle)), Some(Outcome::NotShown), "the other one was idle");
+        assert_eq!(outcome((5e5, &busy), (6e5, &busy)), Some(Outcome::DoesNotHold));
+        assert_eq!(outcome((5e5, &idle), (6e5, &busy)), Some(Outcome::NotShown));
+        assert_eq!(outcome((5.4e5, &busy), (6e5, &busy)), Some(Outcome::NotShown), "intervals overlap");
+    }
+
+    #[test]
+    fn the_goal_by_a_tun_device_is_a_ratio_of_what_cpu_time_brings() {
+        let outcome = |ours, theirs| {
+            let files = |device, value| {
+                let value = ("files-per-cpu-second", value, Unit::PerCpuSecond);
+                rounds(("http-8", "octets", 12_800.0), device, value, &bound())
+            };
+            let fewer = ("files-per-cpu-second", 1.0, Unit::PerCpuSecond);
+            let small = rounds(("http-8", "octets", 100.0), "sixway", fewer, &bound());
+            let all = [files("sixway", ours), files("tayga-masquerade", theirs), small].concat();
+            let findings = findings(&results(all));
+            assert_eq!(findings.len(), 1, "only what was measured");
+            (findings[0].outcome, findings[0].evidence.clone())
+        };
+        let (reached, evidence) = outcome(9_600.0, 4_800.0);
+        assert_eq!(reached, Outcome::Holds);
+        assert!(evidence.starts_with("2.00 × with 12800 octets: 2.00 to 2.00"), "{evidence}");
+        assert_eq!(outcome(6_000.0, 4_800.0).0, Outcome::DoesNotHold);
+        assert_eq!(outcome(4_800.0, 4_800.0).0, Outcome::DoesNotHold);
     }
 }

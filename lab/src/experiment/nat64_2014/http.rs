@@ -88,7 +88,7 @@ impl Stage for Http {
         let each = took * self.clients as f64 / files.max(1.0);
         sheet.value("time-of-256", FILES * each, Unit::Milliseconds);
         sheet.value("cpu-per-file", measured.nanoseconds_each(files) / 1e6, Unit::CpuMilliseconds);
-        sheet.value("files-per-cpu-second", measured.per_cpu_second(files), Unit::PerCpuSecond);
+        measured.note_per_cpu_second("files-per-cpu-second", files, sheet);
         Ok(())
     }
 }

@@ -112,7 +112,7 @@ impl Stage for Icmp {
         sheet.value("packets-both-ways", 2.0 * outcome.per_second(), Unit::PerSecond);
         let packets = 2.0 * outcome.answered as f64;
         sheet.value("cpu-per-packet", measured.nanoseconds_each(packets), Unit::NanosecondsPerPacket);
-        sheet.value("packets-per-cpu-second", measured.per_cpu_second(packets), Unit::PerCpuSecond);
+        measured.note_per_cpu_second("packets-per-cpu-second", packets, sheet);
         sheet.value("capacity", self.capacity, Unit::PerSecond);
         sheet.value("pause", self.pause.as_secs_f64() * 1e3, Unit::Milliseconds);
         Ok(())

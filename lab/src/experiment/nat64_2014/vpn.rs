@@ -102,7 +102,7 @@ impl Stage for Vpn {
         sheet.value("response", each, Unit::Milliseconds);
         sheet.value("time-of-256", 256.0 * each, Unit::Milliseconds);
         sheet.value("cpu-per-file", measured.nanoseconds_each(files) / 1e6, Unit::CpuMilliseconds);
-        sheet.value("files-per-cpu-second", measured.per_cpu_second(files), Unit::PerCpuSecond);
+        measured.note_per_cpu_second("files-per-cpu-second", files, sheet);
         sheet.command("openvpn --proto udp6 through the translator; wget from its far end".to_owned());
         Ok(())
     }

@@ -92,8 +92,7 @@ impl Rate<'_> {
     /// # Errors
     /// A frame cannot be sent.
     pub fn ceiling(&self) -> Result<f64> {
-        let outcome = self.stream.run(Pace::AsFastAsPossible, Until::Time(CALIBRATION))?;
-        Ok((outcome.sent as f64 / outcome.took.as_secs_f64().max(1e-9)).max(LEAST))
+        Ok(self.stream.ceiling(CALIBRATION)?.max(LEAST))
     }
 }
 

@@ -35,6 +35,11 @@ impl Recovery {
     }
 }
 
+/// The rate of the overload for a throughput, if the tester can send it.
+fn overload(throughput: f64, ceiling: f64) -> f64 {
+    (OVERLOAD * throughput).clamp(LEAST, ceiling)
+}
+
 /// How long after the end of an overload the last lost frame was due, if the rate was halved then; 0 if it was due before.
 fn recovery(last_lost: u32, per_second: f64, overload: Duration) -> Duration {
     let beyond = f64::from(last_lost) / per_second - overload.as_secs_f64();
@@ -54,7 +59,7 @@ impl Stage for Recovery {
             repeats: 3,
         };
         let found = search.run(&mut Frames { tester: ends, frame, time })?;
-        let per_second = (OVERLOAD * found.rate).clamp(LEAST, ceiling);
+        let per_second = overload(found.rate, ceiling);
         let pace = Pace::Open { per_second, gaps: Gaps::Halved(time) };
         let measured = measure(running.as_ref(), (ends.cores, Reading::Ticks), sheet, || {
             ends.stream(frame)?.run(pace, Until::Time(2 * time))
@@ -75,6 +80,13 @@ impl Stage for Recovery {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_overload_is_a_tenth_more_than_the_throughput_or_the_testers_limit() {
+        assert!((overload(10_000.0, 50_000.0) - 11_000.0).abs() < 1e-6);
+        assert_eq!(overload(10_000.0, 10_500.0), 10_500.0);
+        assert_eq!(overload(0.0, 10_500.0), LEAST);
+    }
 
     /// A device that loses every third frame until a known time after the overload, which is 200 ms long.
     #[test]

@@ -1,5 +1,5 @@
-//! Reset (RFC 8219 §7.7, RFC 6201 §4.2.2): how long nothing is forwarded when the device's process is stopped and started under load. Both methods of
-//! RFC 6201 are used: by times, and by frames that are lost.
+//! Reset (RFC 8219 §7.7, RFC 2544 §26.6): how long nothing is forwarded when the device's process is stopped and started under load, by the times of the
+//! frames before and after it; and, to see what else is lost, by the number of frames that are lost.
 
 use super::search::Search;
 use super::stage::{Frames, GIVEN, LEAST, at, precision, time, trials};
@@ -55,12 +55,13 @@ impl Reset {
     }
 }
 
-/// Reset times by both methods: the longest time without a frame (RFC 6201's by timestamps), and the time in which as many frames are due as
-/// have not come back. `None` if nothing came back after the restart, which took this long.
+/// Reset times: the longest time without a frame (RFC 2544 §26.6: from the last frame of the first stream to the first one of the new stream), and
+/// the time in which as many frames are due as have not come back. `None` if nothing came back after the restart, which took this long, or at all.
 fn reset_times(outcome: &Outcome, per_second: f64, restart: Duration) -> Option<[Duration; 2]> {
     let missing = (outcome.sent + outcome.refused).saturating_sub(outcome.answered);
     let by_loss = Duration::from_secs_f64(missing as f64 / per_second);
-    (outcome.silence < restart + AFTER).then_some([outcome.silence, by_loss])
+    let is_back = outcome.answered > 0 && outcome.silence < restart + AFTER;
+    is_back.then_some([outcome.silence, by_loss])
 }
 
 impl Stage for Reset {
@@ -112,5 +113,8 @@ mod tests {
         let silence = Duration::from_millis(1_400);
         let outcome = Outcome { sent: 20_000, answered: 6_000, silence, ..Outcome::default() };
         assert_eq!(reset_times(&outcome, 10_000.0, Duration::from_millis(350)), None);
+        // Before the first frame has come there is no silence.
+        let nothing = Outcome { sent: 20_000, ..Outcome::default() };
+        assert_eq!(reset_times(&nothing, 10_000.0, Duration::from_millis(350)), None);
     }
 }

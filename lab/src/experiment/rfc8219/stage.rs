@@ -148,7 +148,7 @@ impl Trial for NewFlows<'_> {
 pub fn noted(measured: &Measured, time: Duration, sheet: &mut Sheet) {
     let frames = 2.0 * measured.outcome.answered as f64;
     sheet.value("cpu-per-packet", measured.nanoseconds_each(frames), Unit::NanosecondsPerPacket);
-    sheet.value("frames-per-cpu-second", measured.per_cpu_second(frames), Unit::PerCpuSecond);
+    measured.note_per_cpu_second("frames-per-cpu-second", frames, sheet);
     sheet.value("offered", measured.outcome.sent as f64 / time.as_secs_f64(), Unit::PerSecond);
     sheet.value("loss", measured.outcome.loss(), Unit::Lost);
     sheet.value("duration", time.as_secs_f64() * 1e3, Unit::Milliseconds);

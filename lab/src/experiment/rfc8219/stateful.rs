@@ -11,7 +11,7 @@ use crate::experiment::live::Live;
 use crate::experiment::measured::measure;
 use crate::experiment::sheet::Sheet;
 use crate::failure::{Failure, Result};
-use crate::load::{Outcome, Trip};
+use crate::load::{FlowState, Outcome, Trip};
 use crate::measure::{Reading, core_time};
 use crate::results::{Cell, Unit};
 use std::fmt::Write as _;
@@ -43,6 +43,8 @@ pub struct Stateful {
 struct Filled {
     /// Connections that exist: a frame has come back over each.
     validated: u64,
+    /// Where their frames came from at the far end.
+    states: Vec<FlowState>,
     outcome: Outcome,
 }
 
@@ -70,21 +72,26 @@ impl Stateful {
     fn fill_more(&self, flows: u32, per_second: f64) -> Result<Filled> {
         let ends = frame_ends(&self.scene.ends, &self.live, FRAME, flows);
         let (outcome, states) = self.live.establish(&ends, at(per_second))?;
+        Ok(Filled { validated: self.come_back(&states)?, states, outcome })
+    }
+
+    /// How many frames come back over connections that had these states.
+    fn come_back(&self, states: &[FlowState]) -> Result<u64> {
         if states.is_empty() {
-            return Ok(Filled { validated: 0, outcome });
+            return Ok(0);
         }
-        let back = self.live.validate((self.scene.ends.far(), TARGET), &states, at(CAREFUL))?;
-        Ok(Filled { validated: back.answered, outcome })
+        Ok(self.live.validate((self.scene.ends.far(), TARGET), states, at(CAREFUL))?.answered)
     }
 
     /// A table with this number of connections, all of them validated.
-    fn filled(&mut self, flows: u32) -> Result<()> {
+    fn filled(&mut self, flows: u32) -> Result<Filled> {
         let mut validated = 0;
         for _ in 0..=AGAIN {
-            validated = self.fill(flows, CAREFUL)?.validated;
-            if validated == u64::from(flows) {
-                return Ok(());
+            let filled = self.fill(flows, CAREFUL)?;
+            if filled.validated == u64::from(flows) {
+                return Ok(filled);
             }
+            validated = filled.validated;
         }
         Err(Failure::Unexpected(format!(
             "of {flows} connections {validated} were established, after {AGAIN} repetitions"
@@ -112,14 +119,16 @@ impl Stateful {
 
     /// §4.8: how long it takes to delete all connections, less the same of an empty table.
     fn tear_down(&mut self, flows: u32, sheet: &mut Sheet) -> Result<()> {
-        self.filled(flows)?;
+        let filled = self.filled(flows)?;
         let full = self.deletion()?;
+        let left = self.come_back(&filled.states)?;
         let empty = self.deletion()?;
         let back = self.fill_more(flows, CAREFUL)?;
         self.row(flows, sheet)?;
         sheet.value("connections", f64::from(flows), Unit::Count);
         sheet.value("deletion", full.as_secs_f64() * 1e3, Unit::Milliseconds);
         sheet.value("deletion-of-none", empty.as_secs_f64() * 1e3, Unit::Milliseconds);
+        sheet.value("left", left as f64, Unit::Count);
         sheet.value("established-again", back.validated as f64, Unit::Count);
         // With a difference of nothing there is no rate.
         if let Some(time) = full.checked_sub(empty).filter(|time| !time.is_zero()) {

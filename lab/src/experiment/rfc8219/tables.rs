@@ -55,9 +55,9 @@ pub const RECOVERY: Table = Table {
     ],
 };
 
-/// RFC 6201.
+/// RFC 2544 §26.6.
 pub const RESET: Table = Table {
-    title: "Reset of the process under load (RFC 6201 §4.2.2)",
+    title: "Reset of the process under load (RFC 8219 §7.7)",
     series: "reset",
     axes: &["frame"],
     columns: &[

@@ -36,8 +36,13 @@ pub fn ftp(at_work: &AtWork, scale: f64, sheet: &mut Sheet) -> Result<()> {
     Ok(())
 }
 
-/// D-ITG's round trips over UDP and TCP, through the tunnel and over native IPv6, at one rate.
-pub fn by_ditg(at_work: &AtWork, data: usize, scale: f64, sheet: &mut Sheet) -> Result<()> {
+/// D-ITG's round trips over UDP and TCP, or over UDP alone, through the tunnel and over native IPv6, at one rate.
+pub fn by_ditg(
+    at_work: &AtWork,
+    data: usize,
+    (scale, has_tcp): (f64, bool),
+    sheet: &mut Sheet,
+) -> Result<()> {
     let time = Duration::from_secs_f64((60.0 * scale).clamp(0.2, 60.0));
     let run = |name: &str, address, is_tcp, sheet: &mut Sheet| -> Result<()> {
         let load = DitgLoad { is_tcp, payload: data, per_second: RATE, time };
@@ -51,12 +56,16 @@ pub fn by_ditg(at_work: &AtWork, data: usize, scale: f64, sheet: &mut Sheet) -> 
     let tunnel = at_work.way().target().address;
     let (_, cost, _) = at_work.metered(|| {
         run("tunnel", tunnel, false, sheet)?;
-        run("tunnel", tunnel, true, sheet)?;
+        if has_tcp {
+            run("tunnel", tunnel, true, sheet)?;
+        }
         Ok(Outcome::default())
     })?;
     sheet.tester(cost);
     run("ipv6", NATIVE6.address, false, sheet)?;
-    run("ipv6", NATIVE6.address, true, sheet)?;
+    if has_tcp {
+        run("ipv6", NATIVE6.address, true, sheet)?;
+    }
     sheet.command(format!("ITGSend -a {tunnel} -m rttm -T UDP|TCP -c {data} -C {RATE:.0}"));
     Ok(())
 }

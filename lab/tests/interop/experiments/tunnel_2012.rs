@@ -70,7 +70,8 @@ fn breakdown() -> Result<()> {
                 }
             }
             _ => {
-                for way in ["tunnel-udp", "tunnel-tcp", "ipv6-udp", "ipv6-tcp"] {
+                // A quick run leaves TCP out.
+                for way in ["tunnel-udp", "ipv6-udp"] {
                     assert!(value(&format!("{way}-packets")) > 0.0 && value(way) > 0.0, "{way}: {sample:#?}");
                 }
             }

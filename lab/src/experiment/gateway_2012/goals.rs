@@ -1,0 +1,221 @@
+//! Our own goals, which the paper does not have.
+
+use super::compared::{one_against_two, places};
+use super::published::PERCENTAGES;
+use crate::analyse::{Bearing, Finding, Group, Outcome, View};
+
+/// Connections and calls take at most this many times as long as with plain forwarding.
+const SET_UP: f64 = 1.3;
+/// Measures of audio, which does not load a gateway to its limit: there is no ratio of them.
+const OF_AUDIO: [&str; 2] = ["throughput", "loss"];
+
+/// Whether a device of ours reaches its goals, as far as they were measured.
+pub fn goals(view: &View<'_>, device: &str) -> Vec<Finding> {
+    if !device.starts_with("sixway") {
+        return Vec::new();
+    }
+    [near_plain(view, device), as_plain(view, device), nowhere_behind(view, device)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// A value of a device over that of plain forwarding, at each place with one box.
+fn over_plain(view: &View<'_>, device: &str, (series, value): (&str, &str)) -> Vec<Bearing> {
+    let ratio = |group: &Group<'_>| Some(view.ratio(group, view.plain(group)?, value));
+    places(view, device, series).filter_map(ratio).collect()
+}
+
+/// The interval of what the noise bears decides, not the mean.
+fn near_plain(view: &View<'_>, device: &str) -> Option<Finding> {
+    let all: Vec<Bearing> = [("connection", "connection"), ("call", "setup")]
+        .into_iter()
+        .flat_map(|of| over_plain(view, device, of))
+        .collect();
+    let (mut above, mut below, mut most) = (0, 0, None::<(f64, String)>);
+    for bearing in &all {
+        let (Bearing::Number(ratio) | Bearing::Direction(ratio) | Bearing::Equal(ratio)) = bearing else {
+            continue;
+        };
+        above += usize::from(ratio.interval.0 > SET_UP);
+        below += usize::from(ratio.interval.1 <= SET_UP);
+        if most.as_ref().is_none_or(|(value, _)| ratio.value > *value) {
+            most = Some((ratio.value, format!("{}: {}", bearing.text(), bearing.explained())));
+        }
+    }
+    let outcome = match (above, below == all.len()) {
+        (1.., _) => Outcome::DoesNotHold,
+        (0, true) => Outcome::Holds,
+        (0, false) => Outcome::NotShown,
+    };
+    let evidence = most.map_or_else(
+        || "there is no ratio that the noise bears".to_owned(),
+        |(_, most)| format!("{above} of {} rows are above, {below} are not; the most is {most}", all.len()),
+    );
+    let statement = format!(
+        "{device}: connections and calls take at most {SET_UP} times as long as with plain forwarding (our goal)."
+    );
+    (!all.is_empty()).then_some(Finding { statement, outcome, evidence })
+}
+
+/// Round trips are equal within the noise, and as much audio arrives.
+fn as_plain(view: &View<'_>, device: &str) -> Option<Finding> {
+    let trips = over_plain(view, device, ("rtt", "response"));
+    let equal = trips.iter().filter(|bearing| matches!(bearing, Bearing::Equal(_))).count();
+    let said: Vec<String> = trips.iter().map(Bearing::text).collect();
+    let longer = trips
+        .iter()
+        .filter(|bearing| match bearing {
+            Bearing::Number(ratio) | Bearing::Direction(ratio) => ratio.value > 1.0,
+            Bearing::Equal(_) | Bearing::Nothing(_) => false,
+        })
+        .count();
+    let loss = |group: &Group<'_>| group.value("loss").map(|(loss, _)| loss.mean);
+    let calls: Vec<_> = places(view, device, "call")
+        .filter_map(|group| Some((loss(group)?, view.plain(group).and_then(loss)?)))
+        .collect();
+    let more = calls.iter().filter(|(ours, plain)| ours > plain).count();
+    let outcome = match (longer + more, equal == trips.len() && !trips.is_empty() && !calls.is_empty()) {
+        (1.., _) => Outcome::DoesNotHold,
+        (0, true) => Outcome::Holds,
+        (0, false) => Outcome::NotShown,
+    };
+    let (trips, calls) = ((said.join(", "), trips.len()), calls.len());
+    (trips.1 + calls > 0).then(|| Finding {
+        statement: format!(
+            "{device}: round trips are as long as with plain forwarding, and as much audio arrives (our goal)."
+        ),
+        outcome,
+        evidence: format!("round trips: {}; more audio is lost in {more} of {calls} rows", trips.0),
+    })
+}
+
+/// One box is no worse than two in any measure.
+fn nowhere_behind(view: &View<'_>, device: &str) -> Option<Finding> {
+    let (mut behind, mut without, mut any) = (Vec::new(), Vec::new(), false);
+    for printed in PERCENTAGES.iter().filter(|printed| !OF_AUDIO.contains(&printed.value.1)) {
+        let all = one_against_two(view, device, printed.value);
+        any |= !all.is_empty();
+        let is_behind = |bearing: &Bearing| match bearing {
+            Bearing::Number(ratio) | Bearing::Direction(ratio) => ratio.value < 1.0,
+            Bearing::Equal(_) | Bearing::Nothing(_) => false,
+        };
+        if all.iter().any(is_behind) {
+            behind.push(printed.measure);
+        } else if all.is_empty() || all.iter().any(|bearing| matches!(bearing, Bearing::Nothing(_))) {
+            without.push(printed.measure);
+        }
+    }
+    let (outcome, evidence) = match (behind.is_empty(), without.is_empty()) {
+        (false, _) => (Outcome::DoesNotHold, format!("it is worse in {}", behind.join(", "))),
+        (true, true) => (Outcome::Holds, "each measure has a ratio at each place".to_owned()),
+        (true, false) => (Outcome::NotShown, format!("rows without a ratio: {}", without.join(", "))),
+    };
+    any.then(|| Finding {
+        statement: format!("{device}: one box is nowhere worse than two (our goal)."),
+        outcome,
+        evidence,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::{
+        Asked, Cell, DeviceEntry, Header, Machine, Results, SCHEMA, Sample, TesterCost, Unit, Value, Verdict,
+    };
+    use std::collections::BTreeMap;
+
+    /// Three rounds of a device in a series and form, whose times are these; no audio is lost but this share.
+    fn rounds(device: &str, series: &str, form: f64, times: [f64; 3], loss: f64) -> Vec<Sample> {
+        let value = match series {
+            "call" => "setup",
+            "connection" => "connection",
+            _ => "response",
+        };
+        let round = |(repeat, time): (u32, &f64)| Sample {
+            cell: Cell {
+                experiment: "gateway-2012".to_owned(),
+                series: series.to_owned(),
+                device: device.to_owned(),
+                point: BTreeMap::from([("form".to_owned(), form)]),
+                repeat,
+            },
+            started: String::new(),
+            took: 1.0,
+            values: BTreeMap::from([
+                (value.to_owned(), Value::one(*time, Unit::Milliseconds)),
+                ("jitter".to_owned(), Value::one(*time, Unit::Milliseconds)),
+                ("loss".to_owned(), Value::one(loss, Unit::Lost)),
+            ]),
+            verdict: Verdict::NotLoaded,
+            tester: TesterCost::default(),
+            control: Some(3.0 + 0.03 * f64::from(repeat)),
+            commands: Vec::new(),
+            raw: Vec::new(),
+            failed: None,
+        };
+        (0..).zip(&times).map(round).collect()
+    }
+
+    fn outcomes(samples: Vec<Vec<Sample>>) -> Vec<Outcome> {
+        let device = |name: &str, is_plain| DeviceEntry {
+            name: name.to_owned(),
+            realm: "here".to_owned(),
+            version: String::new(),
+            cannot_run: None,
+            is_plain,
+        };
+        let header = Header {
+            schema: SCHEMA,
+            started: String::new(),
+            lab: String::new(),
+            commit: None,
+            asked: Asked::default(),
+            licence: String::new(),
+            machine: Machine::default(),
+            devices: vec![device("sixway", false), device("kernel", true)],
+            minutes: None,
+            plan: Vec::new(),
+        };
+        let results = Results { header, samples: samples.concat() };
+        let view = View::of(&results, "gateway-2012");
+        assert!(goals(&view, "kernel").is_empty(), "it is what the goals are measured by");
+        goals(&view, "sixway").into_iter().map(|finding| finding.outcome).collect()
+    }
+
+    fn times(time: f64) -> [f64; 3] {
+        [1.0, 1.01, 0.99].map(|noise| time * noise)
+    }
+
+    /// Times of one box and of two in all series, over 1 ms of plain forwarding.
+    fn all(one: [f64; 4], two: [f64; 4], loss: f64) -> Vec<Outcome> {
+        let series = ["connection", "web", "call", "rtt"];
+        let of = |(at, series): (usize, &&str)| {
+            [
+                rounds("sixway", series, 1.0, times(one[at]), loss),
+                rounds("sixway", series, 2.0, times(two[at]), loss),
+                rounds("kernel", series, 1.0, [1.0; 3], 0.0),
+            ]
+        };
+        outcomes(series.iter().enumerate().flat_map(of).collect())
+    }
+
+    #[test]
+    fn goals_are_reached_where_the_intervals_say_so() {
+        use Outcome::{DoesNotHold, Holds, NotShown};
+        assert_eq!(all([1.2, 9.0, 1.2, 1.0], [1.5, 9.5, 1.5, 1.0], 0.0), [Holds; 3]);
+        assert_eq!(all([1.2, 9.0, 1.5, 1.0], [1.5, 9.5, 1.5, 1.0], 0.0), [DoesNotHold, Holds, Holds]);
+        assert_eq!(all([1.2, 9.0, 1.2, 2.0], [1.5, 9.5, 1.5, 2.5], 0.0), [Holds, DoesNotHold, Holds]);
+        assert_eq!(all([1.2, 9.0, 1.2, 1.0], [1.5, 9.5, 1.5, 1.0], 0.01), [Holds, DoesNotHold, Holds]);
+        assert_eq!(all([1.2, 9.0, 1.2, 1.0], [1.5, 9.5, 1.5, 0.8], 0.0), [Holds, Holds, DoesNotHold]);
+        // An interval from below the goal to above it decides nothing; and with it one box is not known to be as good as two.
+        let unsteady = [
+            rounds("sixway", "connection", 1.0, [1.0, 1.6, 1.2], 0.0),
+            rounds("sixway", "connection", 2.0, times(1.2), 0.0),
+            rounds("kernel", "connection", 1.0, [1.0; 3], 0.0),
+        ];
+        assert_eq!(outcomes(unsteady.to_vec()), [NotShown, NotShown]);
+        assert!(outcomes(Vec::new()).is_empty());
+    }
+}
