@@ -35,7 +35,7 @@ mod wake;
 pub use clock::Clock;
 pub use counters::LinkCounters;
 pub use fault::{Faults, Faulty};
-pub use link::Link;
+pub use link::{BATCH_OCTETS, Link};
 pub use listeners::{Listeners, Listens};
 pub use memory::Memory;
 pub use name_service::resolve_without_modules;

@@ -7,6 +7,7 @@ use crate::instant::Instant;
 use crate::outbox::Outbox;
 use crate::verdict::Verdict;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use sixway_wire::protocol::{DESTINATION_OPTIONS, IPV4, IPV6};
 
 impl Engine {
     /// As [`Engine::process`], for frames that have been counted.
@@ -35,11 +36,20 @@ impl Engine {
 
     /// Whether the packet's sender has room in its share. What is not an IP packet is dropped soon enough.
     fn is_in_share(&mut self, frame: &Frame) -> bool {
-        match (&mut self.shares, source(frame.bytes())) {
-            (Some(shares), Some(source)) => shares.admits(source),
+        let sender = sender(frame.bytes(), &self.relays);
+        match (&mut self.shares, sender) {
+            (Some(shares), Some(sender)) => shares.admits(frame.realm(), sender),
             (None, _) | (_, None) => true,
         }
     }
+}
+
+/// Who sends a packet: its source. Of a tunnel packet that is the tunnel's remote end, which is a subscriber or its router; behind one of `relays`
+/// anybody may be, so that the source of the packet inside counts.
+fn sender(packet: &[u8], relays: &[IpAddr]) -> Option<IpAddr> {
+    let outer = source(packet)?;
+    let inner = if relays.contains(&outer) { inside(packet).and_then(source) } else { None };
+    inner.or(Some(outer))
 }
 
 /// The source address of a packet, which is not checked otherwise.
@@ -49,4 +59,20 @@ fn source(packet: &[u8]) -> Option<IpAddr> {
         6 => Some(Ipv6Addr::from(*packet.get(8..)?.first_chunk::<16>()?).into()),
         _ => None,
     }
+}
+
+/// The beginning of the packet inside a tunnel packet. A fragment that is not the first has none.
+fn inside(packet: &[u8]) -> Option<&[u8]> {
+    let first = packet.first()?;
+    let (protocol, at) = if first >> 4 == 4 {
+        let offset = u16::from_be_bytes(*packet.get(6..)?.first_chunk()?) & 0x1fff;
+        (*packet.get(9)?, if offset == 0 { usize::from(first & 15) * 4 } else { usize::MAX })
+    } else {
+        match *packet.get(6)? {
+            // The encapsulation limit is in them (RFC 2473 §4.1.1).
+            DESTINATION_OPTIONS => (*packet.get(40)?, 48 + usize::from(*packet.get(41)?) * 8),
+            protocol => (protocol, 40),
+        }
+    };
+    packet.get(at..).filter(|_| matches!(protocol, IPV4 | IPV6))
 }
