@@ -97,6 +97,31 @@ fn dropped(gateway: &mut Gateway, heavy: &Build, light: &Build, are_handed_over:
     dropped
 }
 
+/// Those that are dropped lie between the others, and of more than a stride of packets as well.
+#[test]
+fn every_packet_stays_at_its_place() {
+    let mut gateway = gateway(|engine| {
+        engine.nat64.push(nat64());
+        engine.fair_shares = Some(64);
+    });
+    let (mut places, mut out) = ([0, 0], Outbox::new(1_024));
+    for round in 0..500_u16 {
+        gateway.now = gateway.now + Duration::from_millis(3);
+        let source = |number: u16| if number.is_multiple_of(10) { LIGHT } else { HEAVY };
+        let packet = |number: u16| v6(source(number), SERVER).udp(4_000, 53, &number.to_be_bytes()).octets();
+        let mut frames: Vec<_> = (0..BATCH + 40).map(|number| Frame::holding(&packet(number))).collect();
+        gateway.engine.process(&mut frames, gateway.now, &mut out);
+        for (frame, number) in frames.iter().zip(0_u16..) {
+            let is_dropped = frame.verdict == Verdict::Dropped(DropReason::Overload);
+            assert!(frame.bytes().ends_with(&number.to_be_bytes()), "{round} {number}");
+            assert_eq!(frame.bytes()[0] >> 4, if is_dropped { 6 } else { 4 }, "{round} {number}");
+            places[usize::from(is_dropped)] += 1;
+        }
+        out.clear();
+    }
+    assert!(places.iter().all(|count| *count > 1_000), "{places:?}");
+}
+
 /// Fragments, ICMP errors and what turns around come from other workers. A flood of them must not cost this worker's own senders anything.
 #[test]
 fn what_other_workers_hand_over_has_shares_as_well() {

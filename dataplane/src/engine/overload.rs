@@ -1,11 +1,13 @@
 //! A batch while the engine is overloaded: packets above their senders' shares are dropped before anything else is done with them.
 
 use super::assembly::Engine;
+use super::bounds::STRIDE;
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
 use crate::instant::Instant;
 use crate::outbox::Outbox;
 use crate::verdict::Verdict;
+use arrayvec::ArrayVec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use sixway_wire::protocol::{DESTINATION_OPTIONS, IPV4, IPV6};
 
@@ -20,17 +22,28 @@ impl Engine {
         }
     }
 
+    /// Packets that are admitted are moved together and processed as a batch, in which their cache misses overlap, and moved back.
     #[cold]
     fn process_by_shares(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
-        let mut rest = frames;
-        while !rest.is_empty() {
-            let refused = rest.iter().position(|frame| !self.is_in_share(frame));
-            let (admitted, behind) = rest.split_at_mut(refused.unwrap_or(rest.len()));
-            self.process_counted(admitted, now, out);
-            let Some((refused, behind)) = behind.split_first_mut() else { return };
-            refused.verdict = Verdict::Dropped(DropReason::Overload);
-            self.path.effects.counters.drop_frames(DropReason::Overload, 1);
-            rest = behind;
+        for frames in frames.chunks_mut(STRIDE) {
+            let mut places = ArrayVec::<usize, STRIDE>::new();
+            for place in 0..frames.len() {
+                if self.is_in_share(&frames[place]) {
+                    frames.swap(places.len(), place);
+                    places.push(place);
+                }
+            }
+            let (admitted, refused) = frames.split_at_mut(places.len());
+            for frame in &mut *refused {
+                frame.verdict = Verdict::Dropped(DropReason::Overload);
+            }
+            self.path.effects.counters.drop_frames(DropReason::Overload, refused.len() as u64);
+            if !admitted.is_empty() {
+                self.process_counted(admitted, now, out);
+            }
+            for (moved, place) in places.iter().enumerate().rev() {
+                frames.swap(moved, *place);
+            }
         }
     }
 
