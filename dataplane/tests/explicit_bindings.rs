@@ -336,6 +336,25 @@ fn no_packet_of_another_host_takes_the_companion_of_a_port() {
     }
 }
 
+/// Otherwise the end of the host's mapping would give the administrator's port to a third one.
+#[test]
+fn a_companion_that_the_administrator_gives_to_another_host_is_given_once() {
+    use NatProtocol::{Tcp, Udp};
+    let mut gateway = gateway(|nat44| nat44.pool.ports = vec![8_080..=8_081]);
+    assert_eq!(port(keep_pair(&mut gateway, &wanted(Tcp, HOST, 80, 8_080))), 8_080);
+    let inside = named(OTHER, 53).inside;
+    let outside = Outside(Endpoint4::new(POOL.parse().unwrap(), 8_080));
+    let door = StaticBinding { protocol: Udp, softwire: None, inside, outside };
+    assert_eq!(gateway.engine.stateful_at(0).unwrap().0.add_static(&door), Ok(()));
+    release(&mut gateway, Tcp, HOST, 80);
+    gateway.waits(Duration::from_secs(1_000));
+    for number in 0..8 {
+        let _ = gateway.passes(v4("10.0.0.3", SERVER).udp(5_000 + number, 53, b""));
+    }
+    let owners = rows(&mut gateway).into_iter().filter(|row| (row.protocol, row.outside) == (Udp, outside));
+    assert_eq!(owners.map(|row| row.inside).collect::<Vec<_>>(), [inside]);
+}
+
 #[test]
 fn a_binding_that_exists_keeps_its_port_although_its_companion_is_anothers() {
     use NatProtocol::{Tcp, Udp};

@@ -1,6 +1,9 @@
 //! An engine with a standing queue in front of it: who sends most loses, others do not, and what is left keeps its order.
 
-use crate::support::{gateway, nat64, v6};
+use crate::support::{Build, Gateway, configured, gateway, in_ipv4, nat64, six_rd, v6};
+use sixway_dataplane::engine::TunnelConfig;
+use sixway_dataplane::mechanism::configured::ConfiguredConfig;
+use sixway_dataplane::mechanism::six_rd::Role;
 use sixway_dataplane::{DropReason, Frame, Outbox, Verdict};
 use std::time::Duration;
 
@@ -71,6 +74,99 @@ fn a_standing_queue_causes_drops_of_the_heavy_sender_and_none_of_the_light_one()
 #[test]
 fn without_a_standing_queue_nothing_is_dropped() {
     assert_eq!(run(true), Fates { heavy: [500 * 63, 0], light: [500, 0] });
+}
+
+/// Full batches 2 ms apart, each with one packet of the light sender: what is dropped of the heavy and of the light one.
+fn dropped(gateway: &mut Gateway, heavy: &Build, light: &Build, are_handed_over: bool) -> [usize; 2] {
+    let (mut dropped, mut out) = ([0, 0], Outbox::new(1_024));
+    for round in 0..500_u16 {
+        gateway.now = gateway.now + Duration::from_millis(2);
+        let own = usize::from(round % BATCH);
+        let packet = |number| Frame::holding(&if number == own { light } else { heavy }.clone().octets());
+        let mut frames: Vec<_> = (0..BATCH.into()).map(packet).collect();
+        match are_handed_over {
+            true => gateway.engine.take_over(&mut frames, gateway.now, &mut out),
+            false => gateway.engine.process(&mut frames, gateway.now, &mut out),
+        }
+        for (number, frame) in frames.iter().enumerate() {
+            let is_dropped = frame.verdict == Verdict::Dropped(DropReason::Overload);
+            dropped[usize::from(number == own)] += usize::from(is_dropped);
+        }
+        out.clear();
+    }
+    dropped
+}
+
+/// Those that are dropped lie between the others, and of more than a stride of packets as well.
+#[test]
+fn every_packet_stays_at_its_place() {
+    let mut gateway = gateway(|engine| {
+        engine.nat64.push(nat64());
+        engine.fair_shares = Some(64);
+    });
+    let (mut places, mut out) = ([0, 0], Outbox::new(1_024));
+    for round in 0..500_u16 {
+        gateway.now = gateway.now + Duration::from_millis(3);
+        let source = |number: u16| if number.is_multiple_of(10) { LIGHT } else { HEAVY };
+        let packet = |number: u16| v6(source(number), SERVER).udp(4_000, 53, &number.to_be_bytes()).octets();
+        let mut frames: Vec<_> = (0..BATCH + 40).map(|number| Frame::holding(&packet(number))).collect();
+        gateway.engine.process(&mut frames, gateway.now, &mut out);
+        for (frame, number) in frames.iter().zip(0_u16..) {
+            let is_dropped = frame.verdict == Verdict::Dropped(DropReason::Overload);
+            assert!(frame.bytes().ends_with(&number.to_be_bytes()), "{round} {number}");
+            assert_eq!(frame.bytes()[0] >> 4, if is_dropped { 6 } else { 4 }, "{round} {number}");
+            places[usize::from(is_dropped)] += 1;
+        }
+        out.clear();
+    }
+    assert!(places.iter().all(|count| *count > 1_000), "{places:?}");
+}
+
+/// Fragments, ICMP errors and what turns around come from other workers. A flood of them must not cost this worker's own senders anything.
+#[test]
+fn what_other_workers_hand_over_has_shares_as_well() {
+    let mut gateway = gateway(|engine| {
+        engine.nat64.push(nat64());
+        engine.fair_shares = Some(64);
+    });
+    let of = |source| v6(source, SERVER).udp(4_000, 53, b"data");
+    let [heavy, light] = dropped(&mut gateway, &of(HEAVY), &of(LIGHT), true);
+    assert!(heavy > 1_000 && light == 0, "{heavy} {light}");
+}
+
+/// Behind the remote end of a tunnel that has the way to everywhere is everybody, and behind another one a customer, whatever sources it writes.
+#[test]
+fn senders_behind_a_relay_are_known_by_the_packets_inside() {
+    let tunnel = |prefix: &str| {
+        let prefixes = vec![prefix.parse().unwrap()];
+        gateway(|engine| {
+            engine.tunnels.push(TunnelConfig::Configured(ConfiguredConfig { prefixes, ..configured() }));
+            engine.fair_shares = Some(64);
+        })
+    };
+    let inner = |source: &str| v6(source, "2001:db8:1::1").udp(53, 4_000, b"data");
+    let through = |remote, source| in_ipv4(remote, "192.0.2.9", inner(source));
+    let relay = "198.51.100.7";
+    let [heavy, light] = ["2001:4860:1::1", "2001:4860:2::1"].map(|source| through(relay, source));
+    let [of_heavy, of_light] = dropped(&mut tunnel("2000::/3"), &heavy, &light, false);
+    assert!(of_heavy > 1_000 && of_light == 0, "{of_heavy} {of_light}");
+    // Sources of its choice give a customer no other shares.
+    let [heavy, own] = ["2001:db8:7:1::1", "2001:db8:7:2::1"].map(|source| through(relay, source));
+    let [of_heavy, of_own] = dropped(&mut tunnel("2001:db8:7::/48"), &heavy, &own, false);
+    assert!(of_heavy > 1_000 && of_own > 0, "{of_heavy} {of_own}");
+    // 6rd: a border relay is one, another customer's edge is not.
+    let mut edge = six_rd(Role::CustomerEdge, "10.100.100.1");
+    edge.border_relays = vec![relay.parse().unwrap()];
+    let mut site = gateway(|engine| {
+        engine.tunnels.push(TunnelConfig::SixRd(edge.clone()));
+        engine.fair_shares = Some(64);
+    });
+    let to_site = |source: &str| {
+        in_ipv4(relay, "10.100.100.1", v6(source, "2001:db8:6464:100::1").udp(53, 4_000, b"data"))
+    };
+    let [heavy, light] = ["2001:4860:1::1", "2001:4860:2::1"].map(to_site);
+    let [of_heavy, of_light] = dropped(&mut site, &heavy, &light, false);
+    assert!(of_heavy > 1_000 && of_light == 0, "{of_heavy} {of_light}");
 }
 
 /// What is not an IP packet has no sender. It is dropped for what it is.

@@ -26,6 +26,8 @@ struct Fake {
     counters: Counters,
     table: u32,
     path_errors: Vec<Vec<u8>>,
+    /// How many frames it had when the queues were empty for the first time.
+    caught_up_at: u64,
 }
 
 impl Translator for Fake {
@@ -62,6 +64,11 @@ impl Translator for Fake {
     }
     fn tick(&mut self, _: Instant, _: &mut Outbox) {}
     fn emptied(&mut self, _: Instant) {}
+    fn caught_up(&mut self) {
+        if self.caught_up_at == 0 {
+            self.caught_up_at = self.counters.received;
+        }
+    }
     fn settle(&mut self, _: Instant) {}
     fn end_fast_path(&mut self) {}
     fn export(&mut self, _: Instant) -> Vec<(Identity, SavedSession)> {
@@ -78,7 +85,7 @@ impl Translator for Fake {
         self.counters.clone()
     }
     fn tables(&mut self) -> Vec<Table> {
-        vec![Table { sessions: self.table.into(), ..Table::default() }]
+        vec![Table { sessions: self.table.into(), bindings: self.caught_up_at, ..Table::default() }]
     }
     fn sessions(&mut self, scan: Scan<'_>, rows: &mut Vec<SessionEntry>) -> Option<Position> {
         let Scan { from, budget, room, filter, .. } = scan;
@@ -221,6 +228,20 @@ fn a_worker_forwards_reports_and_stops() {
     let post = worker.post.clone();
     worker.stop();
     assert!(post.send(Command::Stop).is_err());
+}
+
+/// A worker that finds a packet each time it looks may still keep up with them.
+#[test]
+fn a_worker_has_caught_up_when_a_batch_is_not_full() {
+    let worker = start_upon(vec![Fake::default()], &vec![vec![1, 2, 3]; 200]).remove(0);
+    let caught_up_at = loop {
+        let tables = worker.ask(Command::Report).tables;
+        if tables[0].bindings > 0 {
+            break tables[0].bindings;
+        }
+    };
+    assert_eq!(caught_up_at, 200);
+    worker.stop();
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub use child_signals::with_no_signal_blocked;
 pub use clock::Clock;
 pub use counters::LinkCounters;
 pub use fault::{Faults, Faulty};
-pub use link::Link;
+pub use link::{BATCH_OCTETS, Link};
 pub use listeners::{Listeners, Listens};
 pub use memory::Memory;
 pub use name_service::resolve_without_modules;

@@ -30,7 +30,7 @@ use crate::tunnel::identification::Identifications;
 use crate::verdict::{MechanismId, PolicyId};
 use alloc::vec;
 use alloc::vec::Vec;
-use core::net::{Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Prefix4, Prefix6};
 
 /// One worker's engine.
@@ -83,6 +83,8 @@ pub struct Engine {
     pub(super) slots: Vec<Slot>,
     /// Shares of senders while the engine is overloaded.
     pub(super) shares: Option<FairShares>,
+    /// Remote ends of tunnels that are no senders themselves.
+    pub(super) relays: Vec<IpAddr>,
     /// Its configuration, from which [`Self::set_tunnels`] builds again.
     pub(super) config: EngineConfig,
     pub(super) workers: u8,
@@ -177,6 +179,7 @@ impl Engine {
             reads_ftp: config.nat44.iter().any(|nat44| nat44.ftp_alg)
                 || config.nat64.iter().any(|nat64| nat64.ftp_alg),
             slots: vec![Slot::EMPTY; STRIDE],
+            relays: Vec::new(),
             shares: config.fair_shares.map(|bits| FairShares::new(bits, seed[0] ^ seed[1])),
             config: config.clone(),
             workers: config.workers.max(1),
@@ -209,6 +212,7 @@ impl Engine {
             }
             routes.add(TunnelAt { id, policy }, &config, claims);
         }
+        self.relays = self.config.all().flat_map(|config| config.relays()).collect();
         self.inside6.sort_by_key(|(claim, _)| core::cmp::Reverse(claim.sources.length()));
         self.steer(routes);
         Ok(())

@@ -143,10 +143,13 @@ impl Engine {
     /// As [`Self::process`], for frames that another worker handed over.
     pub fn take_over(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
         self.path.effects.counters.taken_over += frames.len() as u64;
+        if frames.len() > 1 && self.shares.is_some() {
+            return self.process_in_shares(frames, now, out);
+        }
         self.process_counted(frames, now, out);
     }
 
-    /// As [`Self::process`], for frames that have been counted. Shares are those of the worker that received them.
+    /// As [`Self::process`], for frames that have been counted and are in their senders' shares.
     #[inline(never)]
     pub(super) fn process_counted(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
         if frames.iter().any(|frame| frame.realm() != Realm(0)) {

@@ -38,6 +38,11 @@ impl Engine {
     /// before [`Self::settle`]. A session whose packets leave no marks moves to the fast path after such a moment alone, or after half a second.
     pub fn emptied(&mut self, now: Instant) {
         self.mechanisms.stateful().for_each(|one| one.emptied(now));
+        self.caught_up();
+    }
+
+    /// Every queue was empty in the last turn, after what was taken out of it.
+    pub fn caught_up(&mut self) {
         if let Some(shares) = &mut self.shares {
             shares.emptied();
         }

@@ -35,7 +35,9 @@ impl Engine {
         let (_, rest) = Prologue::split(datagram).map_err(|_| DropReason::Truncated)?;
         packet.transport_at = (at + length - rest.len()) as u16;
         packet.length = (at + length) as u32;
-        decap::inner(frame, packet, inner.place())?;
+        let inner = inner.place();
+        decap::inner(frame, packet, inner)?;
+        self.check_inner_source(inner.addresses)?;
         Ok(Owner::Mechanism(tunnel.id))
     }
 

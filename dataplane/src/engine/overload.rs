@@ -1,12 +1,15 @@
 //! A batch while the engine is overloaded: packets above their senders' shares are dropped before they are parsed.
 
 use super::assembly::Engine;
+use super::bounds::STRIDE;
 use crate::drop_reason::DropReason;
 use crate::frame::Frame;
 use crate::instant::Instant;
 use crate::outbox::Outbox;
 use crate::verdict::Verdict;
+use arrayvec::ArrayVec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use sixway_wire::protocol::{DESTINATION_OPTIONS, IPV4, IPV6};
 
 impl Engine {
     /// As [`Engine::process`], for frames that have been counted.
@@ -19,27 +22,47 @@ impl Engine {
         }
     }
 
+    /// Packets that are admitted are moved together and processed as a batch, in which their cache misses overlap, and moved back.
     #[cold]
     fn process_by_shares(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
-        let mut rest = frames;
-        while !rest.is_empty() {
-            let refused = rest.iter().position(|frame| !self.is_in_share(frame));
-            let (admitted, behind) = rest.split_at_mut(refused.unwrap_or(rest.len()));
-            self.process_counted(admitted, now, out);
-            let Some((refused, behind)) = behind.split_first_mut() else { return };
-            refused.verdict = Verdict::Dropped(DropReason::Overload);
-            self.path.effects.counters.drop_frames(DropReason::Overload, 1);
-            rest = behind;
+        for frames in frames.chunks_mut(STRIDE) {
+            let mut places = ArrayVec::<usize, STRIDE>::new();
+            for place in 0..frames.len() {
+                if self.is_in_share(&frames[place]) {
+                    frames.swap(places.len(), place);
+                    places.push(place);
+                }
+            }
+            let (admitted, refused) = frames.split_at_mut(places.len());
+            for frame in &mut *refused {
+                frame.verdict = Verdict::Dropped(DropReason::Overload);
+            }
+            self.path.effects.counters.drop_frames(DropReason::Overload, refused.len() as u64);
+            if !admitted.is_empty() {
+                self.process_counted(admitted, now, out);
+            }
+            for (moved, place) in places.iter().enumerate().rev() {
+                frames.swap(moved, *place);
+            }
         }
     }
 
     /// Whether the packet's sender has room in its share. Packets that are not IP are admitted here, and dropped by the parser.
     fn is_in_share(&mut self, frame: &Frame) -> bool {
-        match (&mut self.shares, source(frame.bytes())) {
-            (Some(shares), Some(source)) => shares.admits(source),
+        let sender = sender(frame.bytes(), &self.relays);
+        match (&mut self.shares, sender) {
+            (Some(shares), Some(sender)) => shares.admits(frame.realm(), sender),
             (None, _) | (_, None) => true,
         }
     }
+}
+
+/// Who sends a packet: its source. Of a tunnel packet that is the tunnel's remote end, which is a subscriber or its router; behind one of `relays`
+/// anybody may be, so that the source of the packet inside counts.
+fn sender(packet: &[u8], relays: &[IpAddr]) -> Option<IpAddr> {
+    let outer = source(packet)?;
+    let inner = if relays.contains(&outer) { inside(packet).and_then(source) } else { None };
+    inner.or(Some(outer))
 }
 
 /// The source address of a packet, which is not checked otherwise.
@@ -49,4 +72,20 @@ fn source(packet: &[u8]) -> Option<IpAddr> {
         6 => Some(Ipv6Addr::from(*packet.get(8..)?.first_chunk::<16>()?).into()),
         _ => None,
     }
+}
+
+/// The beginning of the packet inside a tunnel packet. A fragment that is not the first has none.
+fn inside(packet: &[u8]) -> Option<&[u8]> {
+    let first = packet.first()?;
+    let (protocol, at) = if first >> 4 == 4 {
+        let offset = u16::from_be_bytes(*packet.get(6..)?.first_chunk()?) & 0x1fff;
+        (*packet.get(9)?, if offset == 0 { usize::from(first & 15) * 4 } else { usize::MAX })
+    } else {
+        match *packet.get(6)? {
+            // The encapsulation limit is in them (RFC 2473 §4.1.1).
+            DESTINATION_OPTIONS => (*packet.get(40)?, 48 + usize::from(*packet.get(41)?) * 8),
+            protocol => (protocol, 40),
+        }
+    };
+    packet.get(at..).filter(|_| matches!(protocol, IPV4 | IPV6))
 }

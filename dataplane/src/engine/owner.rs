@@ -166,13 +166,7 @@ impl Engine {
         }
         let inner = inner.place();
         decap::inner(frame, packet, inner)?;
-        let is_own = match inner.addresses {
-            Addresses::V4 { source, .. } => self.config.own4 == Some(source),
-            Addresses::V6 { source, .. } => self.own6 == Some(source),
-        };
-        if is_own || !self.config.nat64.is_empty() && self.is_translated(inner.addresses) {
-            return Err(DropReason::SourceNotInTunnel);
-        }
+        self.check_inner_source(inner.addresses)?;
         // Not by `Arrived::of`: addresses in a `Result` are written to memory in pieces and read as words, which stalls the CPU.
         let tunnel = match (packet.addresses, inner.addresses) {
             (Addresses::V4 { source: from, .. }, Addresses::V6 { source, destination }) => {
@@ -186,6 +180,19 @@ impl Engine {
             (outer, inside) => self.pair_ends.came_through(outer, inside),
         };
         Ok(Owner::Mechanism(tunnel.ok_or(DropReason::NoTunnel)?.id))
+    }
+
+    /// What comes through a tunnel has neither this gateway's own source nor one of its translator.
+    #[inline(always)]
+    pub(super) fn check_inner_source(&self, addresses: Addresses) -> Result<(), DropReason> {
+        let is_own = match addresses {
+            Addresses::V4 { source, .. } => self.config.own4 == Some(source),
+            Addresses::V6 { source, .. } => self.own6 == Some(source),
+        };
+        if is_own || !self.config.nat64.is_empty() && self.is_translated(addresses) {
+            return Err(DropReason::SourceNotInTunnel);
+        }
+        Ok(())
     }
 
     /// Whether inside hosts, and a packet filter that accepts the translator's packets, would take a packet with this source for a translated one.

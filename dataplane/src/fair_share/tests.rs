@@ -3,7 +3,7 @@
 
 use super::*;
 use alloc::collections::{BTreeMap, VecDeque};
-use core::net::{IpAddr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Nanoseconds that a packet takes, processed and dropped.
 const PROCESSED: u64 = 8_000;
@@ -30,10 +30,14 @@ impl Fate {
     }
 }
 
-/// Senders with packets a second, from one time to another in milliseconds; what became of the packets that arrived after `from`.
+/// Senders with packets a second; what became of the packets that arrived.
 struct Simulation {
     senders: Vec<(IpAddr, u64)>,
     shares: Option<FairShares>,
+    /// Senders that send in turn: for how many nanoseconds, and how often.
+    bursts: BTreeMap<usize, (u64, u64)>,
+    /// Nanoseconds that a packet takes.
+    processed: u64,
     /// Time and place in `senders`.
     queue: VecDeque<(u64, usize)>,
     arrivals: BTreeMap<(u64, usize), ()>,
@@ -43,7 +47,14 @@ struct Simulation {
 impl Simulation {
     fn new(senders: &[(IpAddr, u64)], shares: Option<FairShares>) -> Self {
         let arrivals = (0..senders.len()).map(|place| ((place as u64 * 977, place), ())).collect();
-        Self { senders: senders.to_vec(), shares, queue: VecDeque::new(), arrivals, now: 0 }
+        let (queue, bursts) = (VecDeque::new(), BTreeMap::new());
+        Self { senders: senders.to_vec(), shares, bursts, processed: PROCESSED, queue, arrivals, now: 0 }
+    }
+
+    /// Whether a sender sends at this time: those with bursts do so one after the other.
+    fn sends(&self, place: usize, at: u64) -> bool {
+        let burst = self.bursts.get(&place);
+        burst.is_none_or(|(length, period)| (at + place as u64 * length) % period < *length)
     }
 
     /// Packets that have arrived by now enter the queue, or are lost.
@@ -56,9 +67,10 @@ impl Simulation {
             if let Some(gap) = 1_000_000_000_u64.checked_div(self.senders[place].1) {
                 self.arrivals.insert((at + gap, place), ());
             }
-            match self.queue.len() < ROOM {
-                true => self.queue.push_back((at, place)),
-                false => fates[place].lost += 1,
+            match (self.sends(place, at), self.queue.len() < ROOM) {
+                (true, true) => self.queue.push_back((at, place)),
+                (true, false) => fates[place].lost += 1,
+                (false, _) => {}
             }
         }
     }
@@ -82,12 +94,12 @@ impl Simulation {
                 let Some((at, place)) = self.queue.pop_front() else { break };
                 let fate = &mut fates[place];
                 let admitted = match &mut self.shares {
-                    Some(shares) if by_shares => shares.admits(self.senders[place].0),
+                    Some(shares) if by_shares => shares.admits(Realm(0), self.senders[place].0),
                     _ => true,
                 };
                 match admitted {
                     true => {
-                        self.now += PROCESSED;
+                        self.now += self.processed;
                         fate.processed += 1;
                         fate.waited = fate.waited.max((self.now - at) / 1_000_000);
                     }
@@ -96,6 +108,9 @@ impl Simulation {
                         fate.lost += 1;
                     }
                 }
+            }
+            if let Some(shares) = self.shares.as_mut().filter(|_| count < 64) {
+                shares.emptied();
             }
         }
         fates
@@ -205,9 +220,9 @@ fn a_heavy_sender_of_many_addresses_in_its_prefix_has_one_share() {
     for interval in 0..40_u64 {
         shares.batch(64, at(110 + interval * 10));
         for number in 0..1_000 {
-            admitted[0] += u64::from(shares.admits(address(number)));
+            admitted[0] += u64::from(shares.admits(Realm(0), address(number)));
             if number % 10 == 0 {
-                admitted[1] += u64::from(shares.admits(customer(9)));
+                admitted[1] += u64::from(shares.admits(Realm(0), customer(9)));
             }
         }
     }
@@ -219,8 +234,76 @@ fn a_heavy_sender_of_many_addresses_in_its_prefix_has_one_share() {
 fn shares_are_max_min_fair() {
     assert_eq!(share(&[100, 10, 0, 1], 61), 50);
     assert_eq!(share(&[100, 100, 100], 90), 30);
-    assert_eq!(share(&[5, 5], 10), u32::MAX);
-    assert_eq!(share(&[5, 5], 100), u32::MAX);
-    assert_eq!(share(&[], 0), u32::MAX);
+    assert_eq!(share(&[5, 5], 10), u64::MAX);
+    assert_eq!(share(&[5, 5], 100), u64::MAX);
+    assert_eq!(share(&[], 0), u64::MAX);
     assert_eq!(share(&[7], 0), 0);
+}
+
+/// As many senders as there may be forged ones, more than packets in an interval.
+#[test]
+fn more_senders_than_packets_that_can_be_processed_leave_most_of_the_capacity() {
+    let forged = |number: u32| (IpAddr::from(Ipv4Addr::from(0x0a00_0000 + number)), 40);
+    let mut with = Simulation::new(&(0..3_000).map(forged).collect::<Vec<_>>(), shares());
+    with.processed = 20_000;
+    with.run(1_000);
+    let processed: u64 = with.run(2_000).iter().map(|fate| fate.processed).sum();
+    assert!(processed >= 2 * 50_000 * 3 / 4, "{processed}");
+}
+
+/// Two addresses of one host in turn, each for as long as an interval.
+#[test]
+fn who_sends_in_turn_from_two_addresses_has_the_shares_of_two_senders() {
+    let senders = [(customer(1), 200_000), (customer(2), 200_000), (customer(3), 25_000)];
+    let mut with = Simulation::new(&senders, shares());
+    with.bursts = (0..2).map(|place| (place, (10_000_000, 20_000_000))).collect();
+    with.run(1_000);
+    let fates = with.run(2_000);
+    assert!(fates[2].loss() < 0.02, "{fates:?}");
+}
+
+/// Bursts that do not fill a standing queue, from someone who would like others to lose packets.
+#[test]
+fn bursts_after_an_overload_cost_others_nothing() {
+    let senders = [(customer(1), 250_000), (customer(2), 60_000), (customer(3), 10_000)];
+    let mut with = Simulation::new(&senders, shares());
+    with.run(1_000);
+    assert!(with.is_overloaded());
+    with.bursts = [(0, (10_000_000, 200_000_000))].into();
+    with.run(1_000);
+    let fates = with.run(2_000);
+    assert_eq!([fates[1].lost, fates[2].lost], [0, 0], "{fates:?}");
+}
+
+/// At first most packets are cheap, then none is: what could be processed at first cannot be any more.
+#[test]
+fn packets_that_become_more_expensive_cost_the_heavy_sender_its_packets() {
+    let mut with = Simulation::new(&[(customer(1), 600_000), (customer(2), 500)], shares());
+    with.processed = 2_000;
+    with.run(1_000);
+    assert!(with.is_overloaded());
+    (with.processed, with.senders[0].1) = (16_000, 150_000);
+    with.run(3_000);
+    let fates = with.run(2_000);
+    assert!(fates[1].loss() < 0.01 && fates[1].waited <= 50, "{fates:?}");
+}
+
+#[test]
+fn the_same_address_in_another_realm_is_another_sender() {
+    let mut shares = FairShares::new(64, 7);
+    let at = |milliseconds: u64| Instant(milliseconds * 1_000_000);
+    shares.batch(4_500, at(0));
+    let host = IpAddr::from([10, 0, 0, 1]);
+    let mut admitted = [0; 2];
+    for interval in 0..40_u64 {
+        shares.batch(64, at(100 + interval * 10));
+        for number in 0..1_000 {
+            admitted[0] += u64::from(shares.admits(Realm(1), host));
+            if number % 10 == 0 {
+                admitted[1] += u64::from(shares.admits(Realm(2), host));
+            }
+        }
+    }
+    assert_eq!(admitted[1], 40 * 100);
+    assert!(admitted[0] < 40 * 900, "{admitted:?}");
 }

@@ -21,7 +21,7 @@ use crate::verdict::PolicyId;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::fmt;
-use core::net::{Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use sixway_wire::Prefix6;
 
 /// Configuration of one configured tunnel.
@@ -117,6 +117,10 @@ impl contract::Configured for ConfiguredConfig {
 
     fn local(&self) -> Option<Ipv4Addr> {
         Some(self.local)
+    }
+
+    fn relays(&self) -> Vec<IpAddr> {
+        self.remote.filter(|_| self.leads_everywhere()).into_iter().map(IpAddr::V4).collect()
     }
 }
 

@@ -18,6 +18,7 @@ use crate::tunnel::ends::{Concentrator, TunnelEnds};
 use crate::tunnel::outer_nat::{OuterNat, OuterPacket};
 use crate::verdict::{Decision, MechanismId, PolicyId, WorkerId};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::error::Error;
 use core::fmt;
@@ -378,6 +379,20 @@ pub(crate) trait Configured {
     /// Where its tunnels end, if their remote ends are many.
     fn concentrator(&self) -> Option<Concentrator> {
         None
+    }
+
+    /// The remote ends through which packets of any sender come: those with the way to most of the Internet. Others are a customer's.
+    fn relays(&self) -> Vec<IpAddr> {
+        let remote = self.ends().and_then(|ends| ends.remote);
+        remote.filter(|_| self.leads_everywhere()).into_iter().collect()
+    }
+
+    /// Whether a prefix as short as 2000::/3 is behind it.
+    fn leads_everywhere(&self) -> bool {
+        let Claims { destinations4, destinations6, .. } = self.claims();
+        let all =
+            destinations4.iter().map(|it| it.length()).chain(destinations6.iter().map(|it| it.length()));
+        all.min().is_some_and(|length| length <= 3)
     }
 
     /// The IPv4 address embedded in its site's prefix: this host's, or that of a NAT in front of it.

@@ -20,7 +20,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::fmt;
-use core::net::{Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Prefix4, Prefix6};
 
 pub use crate::tunnel::address::six_rd::{Domain, DomainFault};
@@ -229,6 +229,13 @@ impl contract::Configured for SixRdConfig {
 
     fn domain(&self) -> Option<Domain> {
         Some(self.domain)
+    }
+
+    fn relays(&self) -> Vec<IpAddr> {
+        match self.role {
+            Role::CustomerEdge => self.border_relays.iter().copied().map(IpAddr::V4).collect(),
+            Role::BorderRelay => Vec::new(),
+        }
     }
 }
 

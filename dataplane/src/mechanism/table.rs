@@ -15,7 +15,7 @@ use crate::tunnel::TunnelPolicy;
 use crate::tunnel::address::Domain;
 use crate::tunnel::ends::{Concentrator, TunnelEnds};
 use crate::verdict::{MechanismId, PolicyId};
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
 
 pub use crate::kind::Kind;
 
@@ -220,6 +220,11 @@ impl MechanismConfig {
     /// Where its tunnels end, if their remote ends are many.
     pub fn concentrator(&self) -> Option<Concentrator> {
         self.own().concentrator()
+    }
+
+    /// The remote ends through which packets of any sender come.
+    pub fn relays(&self) -> Vec<IpAddr> {
+        self.own().relays()
     }
 
     /// The IPv4 address embedded in its site's prefix: this host's, or that of a NAT in front of it.

@@ -551,6 +551,7 @@ impl<I: InsideKey> BindingTable<I> {
             return Err(StaticBindingError::OutsideInUse);
         }
         self.leave_quarantine(protocol, outside);
+        self.give_up_companion((protocol, outside));
         self.pool.reserve(protocol, outside).ok_or(StaticBindingError::NotInPool)
     }
 

@@ -112,11 +112,15 @@ impl<I: InsideKey> BindingTable<I> {
 
     /// The companion of an endpoint is kept no longer.
     pub(super) fn release_companion(&mut self, protocol: NatProtocol, outside: Outside<Endpoint4>) {
-        let other = companion((protocol, outside));
-        if let Some(other) = other
-            && let Some(slot) = self.companions.forget(other)
-        {
-            self.pool.release(slot, other.0, other.1.0.port);
+        if let Some(other) = companion((protocol, outside)) {
+            self.give_up_companion(other);
+        }
+    }
+
+    /// An endpoint is kept no longer: its binding ends, or the administrator gives it to somebody.
+    pub(super) fn give_up_companion(&mut self, key: Key) {
+        if let Some(slot) = self.companions.forget(key) {
+            self.pool.release(slot, key.0, key.1.0.port);
         }
     }
 

@@ -1,11 +1,13 @@
 //! While one does its worst, what do others lose?
 
-use super::{LOCAL, NATIVE, RELAY6, bubble, client6, datagram, establish, mapped, packet, relay};
+use super::{LOCAL, NATIVE, RELAY6, bubble, client, client6, datagram, establish, mapped, packet, relay};
 use super::{SERVER, advertisement, asks, relay_with, sends_to};
-use crate::support::Gateway;
+use crate::support::{Gateway, gateway, nat64};
+use core::net::Ipv4Addr;
 use core::time::Duration;
 use sixway_dataplane::mechanism::teredo::{PeerState, TeredoChange, TeredoConfig, TeredoRole};
 use sixway_dataplane::{DropReason, Verdict};
+use sixway_wire::Endpoint4;
 use sixway_wire::teredo::{Origin, TeredoAddress};
 
 /// Packets from this host to many clients that do not exist.
@@ -223,4 +225,25 @@ fn a_burst_of_one_sender_makes_no_client_unreachable_for_others() {
     }
     let unreachable = count(&gateway, PeerState::Unreachable);
     assert!(unreachable < 1_000, "{unreachable}: those alone that were asked");
+}
+
+/// RFC 6052 §5.1: inside hosts would take it for translated, and for this gateway. A host that the network of a relay's translator leads to could
+/// prove the first one.
+#[test]
+fn sources_of_the_gateway_and_of_its_nat64_come_through_no_tunnel_in_udp() {
+    let mut config = TeredoConfig::new(TeredoRole::Client);
+    config.servers = vec![SERVER.address];
+    let mut gateway = gateway(|engine| {
+        engine.nat64.push(nat64());
+        engine.others.push(config.into());
+    });
+    let now = gateway.now;
+    gateway.engine.change_teredo(0, &TeredoChange::Local(Some(LOCAL), Vec::new()), now);
+    gateway.engine.change_teredo(0, &TeredoChange::Client(Some(client(0))), now);
+    let relay = Endpoint4::new(Ipv4Addr::new(198, 51, 100, 77), 3_545);
+    for forged in ["64:ff9b::203.0.113.7", "2001:db8::fe"] {
+        let one = datagram(relay, LOCAL, packet(forged, &client6(0)));
+        gateway.refuses(one, DropReason::SourceNotInTunnel);
+        gateway.sends_nothing();
+    }
 }

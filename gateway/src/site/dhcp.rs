@@ -7,6 +7,9 @@ use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
+/// Names that hosts look up by themselves, to be told of a proxy or of a tunnel's router. A host with such a name would get what the others
+/// send (CERT VU#598349).
+const LOOKED_UP: [&str; 2] = ["wpad", "isatap"];
 /// RFC 8925 §3.4: V6ONLY_WAIT, 1,800 s, in octets.
 const V6ONLY_WAIT: &str = "0:0:7:8";
 
@@ -36,6 +39,10 @@ impl Site {
                 ),
             };
         }
+        for name in LOOKED_UP {
+            let _ = writeln!(text, "dhcp-name-match=set:looked-up,{name}");
+        }
+        text.push_str("dhcp-ignore-names=tag:looked-up\n");
         if dhcp.ipv6_mostly {
             let _ = writeln!(text, "dhcp-option=108,{V6ONLY_WAIT}");
         }
@@ -78,6 +85,10 @@ mod tests {
             text.contains("dhcp-range=192.168.1.64,192.168.1.254,12h\n") && !text.contains("108"),
             "{text}"
         );
+        for name in ["wpad", "isatap"] {
+            assert!(text.contains(&format!("dhcp-name-match=set:looked-up,{name}\n")), "{text}");
+        }
+        assert!(text.contains("dhcp-ignore-names=tag:looked-up\n"), "{text}");
         // Of libvirt's network: nothing of ours.
         facts.dns.insert("192.168.122.1".parse().unwrap());
         let text = Site::plan(&with, &facts).unwrap().dnsmasq(Path::new("/run/x.leases")).unwrap();

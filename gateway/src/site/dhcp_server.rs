@@ -5,8 +5,9 @@
 //! line, and the kernel reuses PIDs.
 
 use super::dhcp_program::DhcpProgram;
+use super::kea_leases::KeaLeases;
+use super::kea_process;
 use super::whole_file::write;
-use super::{kea_leases, kea_process};
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
@@ -154,6 +155,8 @@ pub(super) struct DhcpServer {
     early: u32,
     /// The last logged fault, which is logged once.
     trouble: Option<String>,
+    /// Kea's leases as far as they are read.
+    kea: Option<KeaLeases>,
     /// The leases as they were last written for the PCP server.
     written: Option<String>,
 }
@@ -161,7 +164,7 @@ pub(super) struct DhcpServer {
 impl DhcpServer {
     /// The one of these whose configuration exists, if any is to run; it may run already.
     pub(super) const fn of(servers: [Server; 2]) -> Self {
-        Self { servers, begun: None, early: 0, trouble: None, written: None }
+        Self { servers, begun: None, early: 0, trouble: None, kea: None, written: None }
     }
 
     /// Starts it, if it should run and does not, and writes its leases for the PCP server.
@@ -173,7 +176,7 @@ impl DhcpServer {
     fn show_leases(&mut self) {
         let mut running = self.servers.iter().filter(|server| server.configuration.exists());
         let Some((from, to)) = running.find_map(|server| server.leases.as_ref()) else { return };
-        let leases = kea_leases::as_dnsmasqs(from);
+        let leases = self.kea.get_or_insert_with(|| KeaLeases::of(from.clone())).look();
         if leases.is_none() || leases == self.written {
             return;
         }

@@ -12,12 +12,16 @@ use crate::regular_file;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::io::Read as _;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::net::Ipv4Addr;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// Octets of a file that are read at most.
-const LONGEST: u64 = 16 << 20;
+/// Octets that are read at a time. A line is shorter.
+const PART: u64 = 1 << 20;
+/// Parts that are read in one look, at most; the rest in the next ones.
+const PARTS: usize = 64;
 /// Leases that are followed at most: those of the lowest addresses.
 const MOST: usize = 65_536;
 /// Suffixes of the files that have older changes, the oldest first; not all of them exist.
@@ -33,35 +37,95 @@ struct Change {
     holder: Option<(String, u64)>,
 }
 
-/// The leases in this file and those with older changes, as dnsmasq writes them; `None`: it cannot be read.
-pub(super) fn as_dnsmasqs(path: &Path) -> Option<String> {
-    let newest = text(path)?;
-    let older = older(path).filter_map(|path| text(&path));
-    let mut leases = BTreeMap::new();
-    for text in older.chain([newest]) {
-        for change in changes(&text) {
-            match change.holder {
-                Some(holder) => drop(leases.insert(change.address, holder)),
-                None => drop(leases.remove(&change.address)),
-            }
-            if leases.len() > MOST {
-                leases.pop_last();
-            }
-        }
-    }
-    let mut written = String::new();
-    for (address, (hardware, until)) in leases {
-        // Without an end, dnsmasq writes 0.
-        let until = if until == u64::MAX { 0 } else { until };
-        let _ = writeln!(written, "{until} {hardware} {address} * *");
-    }
-    Some(written)
+/// The leases in a file and those with older changes. What is added to the file is read once: every host of the LAN can make it long by renewals.
+#[derive(Debug)]
+pub(super) struct KeaLeases {
+    path: PathBuf,
+    /// The device and number of the file that was read, and how many octets of it.
+    file: Option<((u64, u64), u64)>,
+    leases: BTreeMap<Ipv4Addr, (String, u64)>,
 }
 
-fn text(path: &Path) -> Option<String> {
-    let mut octets = Vec::new();
-    regular_file::open(path).ok()?.take(LONGEST).read_to_end(&mut octets).ok()?;
-    Some(String::from_utf8_lossy(&octets).into_owned())
+impl KeaLeases {
+    /// Those in this file, none of which has been read.
+    pub(super) const fn of(path: PathBuf) -> Self {
+        Self { path, file: None, leases: BTreeMap::new() }
+    }
+
+    /// Reads what is new. The leases as dnsmasq writes them; `None`: they cannot be read, or there is more to read.
+    pub(super) fn look(&mut self) -> Option<String> {
+        self.read().ok()?.then(|| self.as_dnsmasqs())
+    }
+
+    /// Whether everything is read.
+    fn read(&mut self) -> io::Result<bool> {
+        let mut newest = regular_file::open(&self.path)?;
+        let found = newest.metadata()?;
+        let is = (found.dev(), found.ino());
+        let mut from = match self.file {
+            Some((file, read)) if file == is && read <= found.len() => read,
+            Some(_) | None => {
+                self.leases.clear();
+                self.file = None;
+                if !self.read_older()? {
+                    return Ok(false);
+                }
+                0
+            }
+        };
+        let mut has_more = true;
+        for _ in 0..PARTS {
+            has_more = has_more && self.part(&mut newest, &mut from)?;
+        }
+        self.file = Some((is, from));
+        Ok(!has_more)
+    }
+
+    /// Reads the files with older changes; not if the cleaner has made others of them meanwhile: a lease may have been in none of them.
+    fn read_older(&mut self) -> io::Result<bool> {
+        let before = self.older_files();
+        for older in older(&self.path).collect::<Vec<_>>() {
+            // Not all are there.
+            if let Ok(mut file) = regular_file::open(&older) {
+                let mut from = 0;
+                while self.part(&mut file, &mut from)? {}
+            }
+        }
+        Ok(self.older_files() == before)
+    }
+
+    fn older_files(&self) -> Vec<Option<u64>> {
+        older(&self.path).map(|path| Some(fs::metadata(path).ok()?.ino())).collect()
+    }
+
+    /// Reads the next part of a file: complete lines. Whether there may be more.
+    fn part(&mut self, file: &mut File, from: &mut u64) -> io::Result<bool> {
+        file.seek(SeekFrom::Start(*from))?;
+        let mut octets = Vec::new();
+        file.take(PART).read_to_end(&mut octets)?;
+        octets.truncate(octets.iter().rposition(|octet| *octet == b'\n').map_or(0, |end| end + 1));
+        *from += octets.len() as u64;
+        for change in changes(&String::from_utf8_lossy(&octets)) {
+            match change.holder {
+                Some(holder) => drop(self.leases.insert(change.address, holder)),
+                None => drop(self.leases.remove(&change.address)),
+            }
+            if self.leases.len() > MOST {
+                self.leases.pop_last();
+            }
+        }
+        Ok(!octets.is_empty())
+    }
+
+    fn as_dnsmasqs(&self) -> String {
+        let mut written = String::new();
+        for (address, (hardware, until)) in &self.leases {
+            // Without an end, dnsmasq writes 0.
+            let until = if *until == u64::MAX { 0 } else { *until };
+            let _ = writeln!(written, "{until} {hardware} {address} * *");
+        }
+        written
+    }
 }
 
 /// The files with older changes than this one, the oldest first.
@@ -91,7 +155,6 @@ fn change(line: &str) -> Option<Change> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
 
     const NAMES: &str = "address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,hostname,state,user_context\n";
 
@@ -118,15 +181,22 @@ mod tests {
         }
     }
 
+    fn line(last: u8, hardware: &str, lifetime: u32) -> String {
+        format!("192.168.1.{last},{hardware},,{lifetime},1764243200,1,0,0,,0,\n")
+    }
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("sixway-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
     #[test]
     fn the_files_of_kea_are_read_in_the_order_of_their_changes() {
-        let folder = std::env::temp_dir().join(format!("sixway-kea-leases-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
+        let folder = folder("kea-leases");
         let path = folder.join("leases.csv");
-        assert_eq!(as_dnsmasqs(&path), None);
-        let line = |last: u8, hardware: &str, lifetime: u32| {
-            format!("192.168.1.{last},{hardware},,{lifetime},1764243200,1,0,0,,0,\n")
-        };
+        let mut leases = KeaLeases::of(path.clone());
+        assert_eq!(leases.look(), None);
         let add = |suffix: &str, text: &str| {
             fs::write(folder.join(format!("leases.csv{suffix}")), format!("{NAMES}{text}")).unwrap();
         };
@@ -134,7 +204,33 @@ mod tests {
         add(".1", &(line(77, "bb", 43_200) + &line(79, "cc", u32::MAX)));
         add("", &line(78, "aa", 0));
         let expected = "1764243200 bb 192.168.1.77 * *\n0 cc 192.168.1.79 * *\n";
-        assert_eq!(as_dnsmasqs(&path).as_deref(), Some(expected));
+        assert_eq!(leases.look().as_deref(), Some(expected));
+        // What is added, of which the last line is not complete yet, and a file that begins again.
+        let mut text = fs::read_to_string(&path).unwrap() + &line(79, "dd", 43_200);
+        fs::write(&path, text.clone() + "192.168.1.77,,,4").unwrap();
+        let expected = "1764243200 bb 192.168.1.77 * *\n1764243200 dd 192.168.1.79 * *\n";
+        assert_eq!(leases.look().as_deref(), Some(expected));
+        text += &line(77, "ee", 43_200);
+        fs::write(&path, text).unwrap();
+        let after = expected.replace("bb", "ee");
+        assert_eq!(leases.look().as_deref(), Some(&*after));
+        fs::rename(&path, folder.join("leases.csv.1")).unwrap();
+        add("", "");
+        assert_eq!(leases.look(), Some(after));
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// A host that renews its lease many times a second must not hide that another one has an address.
+    #[test]
+    fn a_change_behind_many_renewals_is_noticed() {
+        let folder = folder("kea-renewals");
+        let path = folder.join("leases.csv");
+        let renewals = line(78, "aa", 43_200).repeat(400_000);
+        fs::write(&path, NAMES.to_owned() + &line(77, "aa", 43_200) + &renewals + &line(77, "bb", 43_200))
+            .unwrap();
+        let mut leases = KeaLeases::of(path);
+        let expected = "1764243200 bb 192.168.1.77 * *\n1764243200 aa 192.168.1.78 * *\n";
+        assert_eq!(leases.look().as_deref(), Some(expected));
         fs::remove_dir_all(folder).unwrap();
     }
 }

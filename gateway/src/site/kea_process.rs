@@ -21,8 +21,13 @@ const CAPABILITIES: &str = "-all,+net_bind_service,+net_raw";
 /// The command before Kea's arguments: as its user, if there is one.
 pub(super) fn command(program: &str) -> io::Result<Command> {
     let user = User::from_name(USER)?;
-    for folder in FOLDERS.iter().filter(|folder| !Path::new(folder).exists()) {
-        DirBuilder::new().recursive(true).mode(0o750).create(folder)?;
+    for folder in FOLDERS {
+        // What is there already may be a link that anybody has made: /run/lock is everybody's. Of what is made now nobody takes the place.
+        match DirBuilder::new().mode(0o750).create(folder) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            Err(error) => return Err(error),
+        }
         if let Some(user) = &user {
             chown(folder, Some(user.uid.as_raw()), Some(user.gid.as_raw()))?;
         }

@@ -59,6 +59,10 @@ impl Translator for Engine {
         Engine::emptied(self, now);
     }
 
+    fn caught_up(&mut self) {
+        Engine::caught_up(self);
+    }
+
     fn settle(&mut self, now: Instant) {
         Engine::settle(self, now);
     }

@@ -105,6 +105,11 @@ impl Handover {
         Onward { outgoing: &mut self.outgoing, steps: &[] }
     }
 
+    /// Whether something of other workers waits.
+    pub fn waits(&self) -> bool {
+        self.incoming.iter().any(|incoming| !incoming.frames.is_empty())
+    }
+
     /// Takes what other workers gave, up to `limit` frames from each, and lets `work` have it. Whether there was any.
     pub fn take<E>(
         &mut self,

@@ -11,7 +11,7 @@ use super::tunnels::{ControlSender, Inlets};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use sixway_dataplane::frame::{Ingress, MAX_PACKET};
 use sixway_dataplane::{Frame, Offload, Outbox, Verdict};
-use sixway_link::{Clock, Link, LinkCounters};
+use sixway_link::{BATCH_OCTETS, Clock, Link, LinkCounters};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::TryRecvError;
@@ -38,6 +38,8 @@ pub struct Worker<L, T> {
     inlets: Inlets,
     /// Turns until the inlets are examined.
     until_inlets: u8,
+    /// Whether a queue may have more than was taken out of it in this turn.
+    is_behind: bool,
     /// What inlets counted that are closed.
     closed: LinkCounters,
     control: Option<ControlSender>,
@@ -74,6 +76,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
             dumps: Dumps::default(),
             inlets: Inlets::default(),
             until_inlets: 0,
+            is_behind: false,
             closed: LinkCounters::default(),
             control: None,
             others: Vec::new(),
@@ -147,6 +150,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
 
     fn turn(&mut self) -> io::Result<LoopState> {
         let mut busy = false;
+        self.is_behind = false;
         for link in 0..self.links.len() {
             busy |= self.batch(link)?;
         }
@@ -157,6 +161,9 @@ impl<L: Link, T: Translator> Worker<L, T> {
             busy |= any;
         }
         busy |= self.take_over()?;
+        if !self.is_behind && !self.handover.waits() {
+            self.translator.caught_up();
+        }
         self.pass_on_path_errors();
         let now = self.clock.now();
         self.translator.tick(now, &mut self.outbox);
@@ -184,6 +191,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
             return Ok(false);
         }
         let (frames, now) = (&mut self.frames[..count], self.clock.now());
+        self.is_behind |= is_full(frames);
         self.tap.arrived(frames, now);
         self.translator.process(frames, now, &mut self.outbox);
         let (control, tap) = (self.control.as_ref(), &mut self.tap);
@@ -227,6 +235,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
         }
         let frames = &mut self.frames[..count];
         frames.iter_mut().for_each(|frame| frame.ingress = Ingress::Socket);
+        self.is_behind |= is_full(frames);
         let now = self.clock.now();
         self.tap.arrived(frames, now);
         self.translator.process(frames, now, &mut self.outbox);
@@ -379,6 +388,11 @@ impl<L: Link, T: Translator> Worker<L, T> {
         }
         Ok(())
     }
+}
+
+/// Whether there may be more where these frames came from.
+fn is_full(frames: &[Frame]) -> bool {
+    frames.len() == BATCH || frames.iter().map(Frame::len).sum::<usize>() >= BATCH_OCTETS
 }
 
 /// Sends the answer; the receiver may be gone.

@@ -44,6 +44,8 @@ pub trait Translator: Send + 'static {
     fn tick(&mut self, now: Instant, out: &mut Outbox);
     /// No link, inlet or other worker had a packet, and what was decided on so far has been sent.
     fn emptied(&mut self, now: Instant);
+    /// Every queue was empty in the last turn, after what was taken out of it.
+    fn caught_up(&mut self) {}
     /// What was decided on so far has been sent.
     fn settle(&mut self, now: Instant);
     /// Stops offloading sessions, and moves offloaded ones back to the engine.

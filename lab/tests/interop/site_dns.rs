@@ -23,6 +23,7 @@ pub const TESTS: &[Interop] = &[
         elsewhere,
     ),
     Interop::new("site_up_announces_the_dns_server_that_answers_at_all_addresses", PROGRAMS, everywhere),
+    Interop::new("site_up_knows_hosts_by_their_names_but_for_those_that_others_look_up", PROGRAMS, names),
 ];
 
 /// The box at the LAN.
@@ -91,5 +92,24 @@ fn everywhere() -> Result<()> {
     let said = network.with_process(id, |process| process.stdout())?;
     assert!(said.contains("DNS by another program of this host, at 192.168.1.1"), "{said}");
     resolves(&network)?;
+    network.with_process(id, Process::must_run)?
+}
+
+/// CERT VU#598349: a host that calls itself wpad would be the proxy of the others' browsers.
+fn names() -> Result<()> {
+    let network = home()?;
+    serve(&network, "")?;
+    let id = up_resolving(&network, &["--dhcp"])?;
+    answered(&network)?;
+    let inside = network.host("host")?;
+    let asker = Asker::open(inside, SocketAddr::new(IpAddr::V6(BOX.to_ipv6_mapped()), 53))?;
+    for (name, is_known) in [("printer", true), ("wpad", false), ("ISATAP", false)] {
+        let mut client = command("busybox")?;
+        client.args(["udhcpc", "-f", "-n", "-q", "-t", "10", "-T", "1", "-i", "up0", "-s", "/bin/true"]);
+        client.args(["-x", &format!("hostname:{name}")]);
+        inside.run(client, Duration::from_secs(30))?;
+        let reply = format!("{:?}", asker.ask_within(name, "A", Flags::NONE, Duration::from_secs(5))?);
+        assert_eq!(reply.contains("192.168.1."), is_known, "{name}: {reply}");
+    }
     network.with_process(id, Process::must_run)?
 }

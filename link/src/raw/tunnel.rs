@@ -3,14 +3,11 @@
 use super::gso::{Reading, reading};
 use super::receive::Inbox;
 use crate::syscall::{annotate, attach_filter, failed, raw_socket, set_number, socket_address4};
-use crate::{Link, LinkCounters};
+use crate::{BATCH_OCTETS, Link, LinkCounters};
 use sixway_dataplane::Frame;
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-
-/// A batch ends after this many octets; see [`crate::tun`].
-const BATCH_OCTETS: usize = 256 * 1024;
 
 /// Tunnel packets for one of the host's own IPv4 addresses: whole IPv4 packets of protocol 41, fragments put together by the
 /// kernel.

@@ -2,18 +2,14 @@
 
 use super::Abilities;
 use super::virtio::{self, Header};
-use crate::Link;
 use crate::counters::LinkCounters;
 use crate::segmentation::Plain;
 use crate::syscall::{annotate, read, write};
+use crate::{BATCH_OCTETS, Link};
 use sixway_dataplane::frame::{Ingress, Realm};
 use sixway_dataplane::{Checksum, Frame, Offload, SegmentKind};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-
-/// A batch ends after this many octets, so that its GSO packets are still in the processor's cache when they are sent: 13 %
-/// less time for each than with 64 of them, at 1 MiB of L2.
-const BATCH_OCTETS: usize = 256 * 1024;
 
 /// One queue of a TUN device.
 #[derive(Debug)]

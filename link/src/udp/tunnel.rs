@@ -7,15 +7,12 @@ use super::address::{Address, bound_to};
 use super::departing::Departing;
 use super::joined::Joined;
 use crate::syscall::{annotate, datagram_socket, failed, set_number, set_receive_room};
-use crate::{Link, LinkCounters};
+use crate::{BATCH_OCTETS, Link, LinkCounters};
 use sixway_dataplane::{Frame, Offload};
 use sixway_wire::{IPV4_HEADER, Ipv4Header, UDP_HEADER, UdpHeader, protocol};
 use std::io;
 use std::net::{SocketAddr, SocketAddrV4};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-
-/// A batch ends after this many octets; see [`crate::tun`].
-const BATCH_OCTETS: usize = 256 * 1024;
 
 /// Buffer of the socket in octets, in each direction. The kernel counts its own book-keeping, too.
 const ROOM: libc::c_int = 8 * 1024 * 1024;
