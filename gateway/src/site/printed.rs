@@ -12,7 +12,7 @@ const KEA: &str = "#kea";
 impl Site {
     /// The configuration file for `sixway run`, with the other settings as comments. `leases`: the file of dnsmasq's leases.
     pub(super) fn printed(&self, leases: &Path) -> String {
-        // Beside this file there would be none.
+        // Next to this file there would be none.
         let beside = format!("\nlease_file = \"{}.leases\"", self.name);
         let mut text =
             self.configuration().replace(&beside, &format!("\nlease_file = \"{}\"", leases.display()));

@@ -436,7 +436,7 @@ impl FrameStream<'_> {
     }
 }
 
-/// Whether frames that have not come are lost, so many nanoseconds after the last one was sent, and after the last one came.
+/// Whether frames that have not come are lost, by the nanoseconds since the last one was sent, and since the last one came.
 fn is_over(sent: u64, came: u64) -> bool {
     sent >= clock::nanoseconds(LOST_AFTER) || came >= clock::nanoseconds(SETTLED)
 }

@@ -247,22 +247,28 @@ mod tests {
 
     #[test]
     fn the_goal_by_a_tun_device_is_a_ratio_of_what_cpu_time_brings() {
-        let outcome = |ours, theirs| {
-            let files = |device, value| {
+        let outcome = |ours: f64, theirs: f64, noise: f64| {
+            let files = |device, value: f64| {
                 let value = ("files-per-cpu-second", value, Unit::PerCpuSecond);
                 rounds(("http-8", "octets", 12_800.0), device, value, &bound())
             };
+            let mut unsteady = files("sixway", ours);
+            if let Some(value) = unsteady[1].values.get_mut("files-per-cpu-second") {
+                value.value *= noise;
+            }
             let fewer = ("files-per-cpu-second", 1.0, Unit::PerCpuSecond);
             let small = rounds(("http-8", "octets", 100.0), "sixway", fewer, &bound());
-            let all = [files("sixway", ours), files("tayga-masquerade", theirs), small].concat();
+            let all = [unsteady, files("tayga-masquerade", theirs), small].concat();
             let findings = findings(&results(all));
             assert_eq!(findings.len(), 1, "only what was measured");
             (findings[0].outcome, findings[0].evidence.clone())
         };
-        let (reached, evidence) = outcome(9_600.0, 4_800.0);
+        let (reached, evidence) = outcome(9_600.0, 4_800.0, 1.0);
         assert_eq!(reached, Outcome::Holds);
         assert!(evidence.starts_with("2.00 × with 12800 octets: 2.00 to 2.00"), "{evidence}");
-        assert_eq!(outcome(6_000.0, 4_800.0).0, Outcome::DoesNotHold);
-        assert_eq!(outcome(4_800.0, 4_800.0).0, Outcome::DoesNotHold);
+        assert_eq!(outcome(6_000.0, 4_800.0, 1.0).0, Outcome::DoesNotHold);
+        assert_eq!(outcome(4_800.0, 4_800.0, 1.0).0, Outcome::DoesNotHold);
+        let (_, evidence) = outcome(7_200.0, 4_800.0, 1.05);
+        assert_eq!(outcome(7_200.0, 4_800.0, 1.05).0, Outcome::NotShown, "{evidence}");
     }
 }

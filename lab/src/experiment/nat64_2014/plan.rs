@@ -45,7 +45,7 @@ const ABOUT: About = About {
          first with eight clients that do not pause.",
         "A closed loop does not overload a device, so no statement is made on the shape of the response time.",
         "The device restarts before each row; the kernel's table of connections stays, and its size and what it refused are in the data.",
-        "UDP is sent at 70 % of the rate at which the tester's core makes frames, on flows that exist before: forwarded is what arrived. What the \
+        "UDP is sent at half the rate at which the tester's core makes frames, on flows that exist before: forwarded is what arrived. What the \
          device's links receive is worked on by threads on the device's core.",
         "In the tunnel `wget` fetches over a connection that stays where the server lets it; the translator sees one long UDP flow. OpenVPN \
          and `wget` share the tester's core, so the tester is usually at its limit: compare the CPU time for a file.",

@@ -24,7 +24,7 @@ const SOURCE: Ipv6Addr = Ipv6Addr::new(0xfdb9, 0xa0ab, 0xaf17, 0xfffd, 0, 0, 1, 
 const PORT: u16 = 7_000;
 
 /// Share of what the tester's core can make that is offered.
-const OFFERED: f64 = 0.7;
+const OFFERED: f64 = 0.5;
 /// How long is measured what it can make.
 const CALIBRATION: Duration = Duration::from_millis(200);
 

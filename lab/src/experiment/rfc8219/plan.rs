@@ -373,8 +373,8 @@ impl Experiment for Rfc8219 {
             "back-to-back" => 1.4 + 0.25 * trials,
             "frame-loss" => 0.8 + time + 0.1,
             "establishment" => 0.8 + trials * (0.4 + 2.0 * filled),
-            "capacity" => 0.8 + 4.0 * filled,
-            "tear-down" => 1.1 + 7.0 * filled,
+            "capacity" => 1.0 + 4.0 * filled,
+            "tear-down" => 1.3 + 7.0 * filled,
             "dns64" => 1.0 + trials * (time + 0.4),
             _ => 0.8 + trials * 0.15,
         }

@@ -27,15 +27,13 @@ pub const TESTS: &[Interop] = &[
 
 pub const INSTANCES: &[Instance] = &[SMALLEST, TRANSACTIONS, FARTHER, IDLE, START, IPSEC];
 
-const SMALLEST: Instance = instance(
-    &[],
-    &[("sizes", "1024"), ("ways", "1,2,3,4,5,7"), ("loads", "1"), ("series", "overhead,loads")],
-);
+const SMALLEST: Instance =
+    instance(&[], &[("sizes", "1024"), ("ways", "1,3,4,5,7"), ("loads", "1"), ("series", "overhead,loads")]);
 const TRANSACTIONS: Instance = instance(&[], &[("ways", "1"), ("loads", "6"), ("series", "loads")]);
 const FARTHER: Instance = instance(&[], &[("ways", "6,7"), ("series", "hops,narrow")]);
-/// Way 2 is 6to4, 3 ISATAP, 7 Teredo, 8 4over6.
+/// Way 2 is 6to4, 7 Teredo, 8 4over6.
 const IDLE: Instance = instance(&[], &[("ways", "2"), ("series", "control")]);
-const START: Instance = instance(&[], &[("ways", "3,7,8"), ("series", "start")]);
+const START: Instance = instance(&[], &[("ways", "7,8"), ("series", "start")]);
 /// Way 1 is a configured tunnel.
 const IPSEC: Instance = instance(&["sixway-in-guest"], &[("ways", "1"), ("series", "ipsec")]);
 
@@ -65,7 +63,7 @@ fn ipsec() -> Result<()> {
 /// An idle 6to4 tunnel sends nothing.
 fn control_planes() -> Result<()> {
     let (idle, start) = (IDLE.run()?, START.run()?);
-    assert_eq!((idle.samples.len(), start.samples.len()), (1, 3));
+    assert_eq!((idle.samples.len(), start.samples.len()), (1, 2));
     for sample in idle.samples.iter().chain(&start.samples) {
         let value = |name: &str| sample.values.get(name).map_or(f64::NAN, |value| value.value);
         assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");
@@ -77,8 +75,10 @@ fn control_planes() -> Result<()> {
                 assert!(value("idle") >= 1_000.0 && value("packets") == 0.0, "{sample:#?}");
             }
             // A question and its answer at least.
-            (_, 3) => assert!(value("solicitations") >= 1.0 && value("advertisements") >= 1.0, "{sample:#?}"),
-            (_, 7) => assert!(value("solicitations") >= 1.0 && value("bubbles") >= 1.0, "{sample:#?}"),
+            (_, 7) => {
+                let messages = ["solicitations", "advertisements", "bubbles"].map(value);
+                assert!(messages.iter().all(|count| *count >= 1.0), "{sample:#?}");
+            }
             _ => assert!(value("leases") >= 2.0 && value("solicitations") == 0.0, "{sample:#?}"),
         }
         assert!(sample.cell.series == "control" || value("echoes") >= 2.0, "{sample:#?}");
@@ -117,7 +117,7 @@ fn farther() -> Result<()> {
 
 fn mechanisms_2006() -> Result<()> {
     let (results, transactions) = (SMALLEST.run()?, TRANSACTIONS.run()?);
-    assert_eq!(results.samples.len(), 5 + 6, "forms of headers; a load by six mechanisms");
+    assert_eq!(results.samples.len(), 5 + 5, "forms of headers; a load by five mechanisms");
     assert_eq!(transactions.samples.len(), 1);
     for sample in results.samples.iter().chain(&transactions.samples) {
         let value = |name: &str| sample.values.get(name).map_or(f64::NAN, |value| value.value);

@@ -14,7 +14,7 @@ pub const TESTS: &[Interop] = &[
 
 pub const INSTANCES: &[Instance] = &[TWO_RESPONDERS, LATER, REAL_HOST];
 
-const TWO_RESPONDERS: Instance = instance(&[], &[("hosts", "4")]);
+const TWO_RESPONDERS: Instance = instance(&["sixway"], &[("hosts", "4")]);
 const LATER: Instance =
     instance(&["sixway"], &[("series", "one-responder,sizes"), ("hosts", "4"), ("octets", "1480")]);
 const REAL_HOST: Instance = instance(&["sixway"], &[("series", "ping6,udp,tcp,anycast"), ("octets", "104")]);
@@ -28,7 +28,7 @@ const fn instance(
 
 fn relay_2013() -> Result<()> {
     let results = TWO_RESPONDERS.run()?;
-    assert_eq!(results.samples.len(), 2, "two devices with four hosts");
+    assert_eq!(results.samples.len(), 1, "a device with four hosts");
     for sample in &results.samples {
         let value = |name: &str| sample.values.get(name).map(|value| value.value).unwrap_or(f64::NAN);
         let requests = sample.cell.at("hosts") * f64::from(16 * 8 * 11);
@@ -39,7 +39,7 @@ fn relay_2013() -> Result<()> {
         assert!((twice - 1.0).abs() < 1e-9, "{sample:#?}");
         let response = sample.values.get("response").map(|value| value.n);
         assert_eq!(response, Some(requests as u64), "each reply has its time");
-        assert!(value("cpu") > 0.0 || sample.cell.device == "kernel", "{sample:#?}");
+        assert!(value("cpu") > 0.0, "{sample:#?}");
         assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");
         assert_eq!(sample.raw, ["response.json"]);
     }

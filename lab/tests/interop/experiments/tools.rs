@@ -21,8 +21,8 @@ pub const TESTS: &[Interop] = &[
 
 pub const INSTANCES: &[Instance] = &[PACKETS, PROGRAMS];
 
-const PACKETS: Instance = instance(&[("tools", "1,2,3"), ("per-s", "200")]);
-const PROGRAMS: Instance = instance(&[("tools", "4,5,6,7,8"), ("per-s", "200")]);
+const PACKETS: Instance = instance(&[("tools", "1,2,3"), ("per-s", "400")]);
+const PROGRAMS: Instance = instance(&[("tools", "4,5,6,7,8"), ("per-s", "400")]);
 
 const fn instance(set: &'static [(&'static str, &'static str)]) -> Instance {
     Instance { experiment: &Tools, devices: &["kernel"], set }
