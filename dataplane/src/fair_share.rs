@@ -128,10 +128,11 @@ impl FairShares {
         }
     }
 
-    /// Whether a packet from this address is processed; if not, it must be dropped. Realms may have the same addresses.
-    pub fn admits(&mut self, realm: Realm, source: IpAddr) -> bool {
+    /// Whether a packet from this address is processed; if not, it must be dropped. Realms may have the same addresses. `port`: if several
+    /// senders share the address, else 0.
+    pub fn admits(&mut self, realm: Realm, (source, port): (IpAddr, u16)) -> bool {
         let State::Overloaded(overload) = &mut self.state else { return true };
-        overload.admits((realm.0, sender(source, self.mask)))
+        overload.admits((realm.0, port, sender(source, self.mask)))
     }
 }
 
@@ -162,7 +163,7 @@ impl Overload {
         }
     }
 
-    fn admits(&mut self, sender: (u16, u128)) -> bool {
+    fn admits(&mut self, sender: (u16, u16, u128)) -> bool {
         let bucket = self.hash.hash_one(sender) as usize % BUCKETS;
         let (Some(seen), Some((part, credit))) = (self.seen.get_mut(bucket), self.admitted.get_mut(bucket))
         else {

@@ -1,6 +1,6 @@
 //! An engine with a standing queue in front of it: who sends most loses, others do not, and what is left keeps its order.
 
-use crate::support::{Build, Gateway, configured, gateway, in_ipv4, nat64, six_rd, v6};
+use crate::support::{Build, Gateway, configured, gateway, in_ipv4, nat64, six_rd, v4, v6};
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
 use sixway_dataplane::mechanism::six_rd::Role;
@@ -22,10 +22,7 @@ struct Fates {
 
 /// `is_empty`: whether the queue is empty after each batch.
 fn run(is_empty: bool) -> Fates {
-    let mut gateway = gateway(|engine| {
-        engine.nat64.push(nat64());
-        engine.fair_shares = Some(64);
-    });
+    let mut gateway = gateway_with_shares();
     let (mut fates, mut out) = (Fates::default(), Outbox::new(1_024));
     for round in 0..500_u16 {
         gateway.now = gateway.now + Duration::from_millis(2);
@@ -76,17 +73,23 @@ fn without_a_standing_queue_nothing_is_dropped() {
     assert_eq!(run(true), Fates { heavy: [500 * 63, 0], light: [500, 0] });
 }
 
-/// Full batches 2 ms apart, each with one packet of the light sender: what is dropped of the heavy and of the light one.
-fn dropped(gateway: &mut Gateway, heavy: &Build, light: &Build, are_handed_over: bool) -> [usize; 2] {
+/// Full batches 2 ms apart, each with one packet of the light sender: what is dropped of the heavy and of the light one. `handed_over`: another
+/// worker handed them over, after this number of passes.
+fn dropped(gateway: &mut Gateway, heavy: &Build, light: &Build, handed_over: Option<u8>) -> [usize; 2] {
     let (mut dropped, mut out) = ([0, 0], Outbox::new(1_024));
     for round in 0..500_u16 {
         gateway.now = gateway.now + Duration::from_millis(2);
         let own = usize::from(round % BATCH);
-        let packet = |number| Frame::holding(&if number == own { light } else { heavy }.clone().octets());
+        let packet = |number| {
+            let octets = if number == own { light } else { heavy }.clone().octets();
+            let mut frame = Frame::holding(&octets);
+            frame.passes = handed_over.unwrap_or(0);
+            frame
+        };
         let mut frames: Vec<_> = (0..BATCH.into()).map(packet).collect();
-        match are_handed_over {
-            true => gateway.engine.take_over(&mut frames, gateway.now, &mut out),
-            false => gateway.engine.process(&mut frames, gateway.now, &mut out),
+        match handed_over {
+            Some(_) => gateway.engine.take_over(&mut frames, gateway.now, &mut out),
+            None => gateway.engine.process(&mut frames, gateway.now, &mut out),
         }
         for (number, frame) in frames.iter().enumerate() {
             let is_dropped = frame.verdict == Verdict::Dropped(DropReason::Overload);
@@ -100,10 +103,7 @@ fn dropped(gateway: &mut Gateway, heavy: &Build, light: &Build, are_handed_over:
 /// Those that are dropped lie between the others, and of more than a stride of packets as well.
 #[test]
 fn every_packet_stays_at_its_place() {
-    let mut gateway = gateway(|engine| {
-        engine.nat64.push(nat64());
-        engine.fair_shares = Some(64);
-    });
+    let mut gateway = gateway_with_shares();
     let (mut places, mut out) = ([0, 0], Outbox::new(1_024));
     for round in 0..500_u16 {
         gateway.now = gateway.now + Duration::from_millis(3);
@@ -122,15 +122,24 @@ fn every_packet_stays_at_its_place() {
     assert!(places.iter().all(|count| *count > 1_000), "{places:?}");
 }
 
+fn gateway_with_shares() -> Gateway {
+    gateway(|engine| {
+        engine.nat64.push(nat64());
+        engine.fair_shares = Some(64);
+    })
+}
+
 /// Fragments, ICMP errors and what turns around come from other workers. A flood of them must not cost this worker's own senders anything.
 #[test]
 fn what_other_workers_hand_over_has_shares_as_well() {
-    let mut gateway = gateway(|engine| {
-        engine.nat64.push(nat64());
-        engine.fair_shares = Some(64);
-    });
+    let mut gateway = gateway_with_shares();
     let of = |source| v6(source, SERVER).udp(4_000, 53, b"data");
-    let [heavy, light] = dropped(&mut gateway, &of(HEAVY), &of(LIGHT), true);
+    let [heavy, light] = dropped(&mut gateway, &of(HEAVY), &of(LIGHT), Some(0));
+    assert!(heavy > 1_000 && light == 0, "{heavy} {light}");
+    // What turns around has the outside address of all hosts.
+    let of = |port| v4("192.0.2.1", "192.0.2.1").udp(port, 53, b"data");
+    let mut gateway = gateway_with_shares();
+    let [heavy, light] = dropped(&mut gateway, &of(4_000), &of(5_000), Some(1));
     assert!(heavy > 1_000 && light == 0, "{heavy} {light}");
 }
 
@@ -148,11 +157,11 @@ fn senders_behind_a_relay_are_known_by_the_packets_inside() {
     let through = |remote, source| in_ipv4(remote, "192.0.2.9", inner(source));
     let relay = "198.51.100.7";
     let [heavy, light] = ["2001:4860:1::1", "2001:4860:2::1"].map(|source| through(relay, source));
-    let [of_heavy, of_light] = dropped(&mut tunnel("2000::/3"), &heavy, &light, false);
+    let [of_heavy, of_light] = dropped(&mut tunnel("2000::/3"), &heavy, &light, None);
     assert!(of_heavy > 1_000 && of_light == 0, "{of_heavy} {of_light}");
     // Sources of its choice give a customer no other shares.
     let [heavy, own] = ["2001:db8:7:1::1", "2001:db8:7:2::1"].map(|source| through(relay, source));
-    let [of_heavy, of_own] = dropped(&mut tunnel("2001:db8:7::/48"), &heavy, &own, false);
+    let [of_heavy, of_own] = dropped(&mut tunnel("2001:db8:7::/48"), &heavy, &own, None);
     assert!(of_heavy > 1_000 && of_own > 0, "{of_heavy} {of_own}");
     // 6rd: a border relay is one, another customer's edge is not.
     let mut edge = six_rd(Role::CustomerEdge, "10.100.100.1");
@@ -165,7 +174,7 @@ fn senders_behind_a_relay_are_known_by_the_packets_inside() {
         in_ipv4(relay, "10.100.100.1", v6(source, "2001:db8:6464:100::1").udp(53, 4_000, b"data"))
     };
     let [heavy, light] = ["2001:4860:1::1", "2001:4860:2::1"].map(to_site);
-    let [of_heavy, of_light] = dropped(&mut site, &heavy, &light, false);
+    let [of_heavy, of_light] = dropped(&mut site, &heavy, &light, None);
     assert!(of_heavy > 1_000 && of_light == 0, "{of_heavy} {of_light}");
 }
 

@@ -9,7 +9,7 @@ use crate::outbox::Outbox;
 use crate::verdict::Verdict;
 use arrayvec::ArrayVec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use sixway_wire::protocol::{DESTINATION_OPTIONS, IPV4, IPV6};
+use sixway_wire::protocol::{DESTINATION_OPTIONS, IPV4, IPV6, TCP, UDP};
 
 impl Engine {
     /// As [`Engine::process`], for frames that have been counted.
@@ -50,8 +50,10 @@ impl Engine {
     /// Whether the packet's sender has room in its share. Packets that are not IP are admitted here, and dropped by the parser.
     fn is_in_share(&mut self, frame: &Frame) -> bool {
         let sender = sender(frame.bytes(), &self.relays);
+        // The hosts of a translator have few addresses outside.
+        let port = if frame.passes > 0 { port(frame.bytes()).unwrap_or(0) } else { 0 };
         match (&mut self.shares, sender) {
-            (Some(shares), Some(sender)) => shares.admits(frame.realm(), sender),
+            (Some(shares), Some(sender)) => shares.admits(frame.realm(), (sender, port)),
             (None, _) | (_, None) => true,
         }
     }
@@ -72,6 +74,16 @@ fn source(packet: &[u8]) -> Option<IpAddr> {
         6 => Some(Ipv6Addr::from(*packet.get(8..)?.first_chunk::<16>()?).into()),
         _ => None,
     }
+}
+
+/// The source port of TCP or UDP, which is not checked otherwise.
+fn port(packet: &[u8]) -> Option<u16> {
+    let (protocol, at) = match packet.first()? {
+        first if first >> 4 == 4 => (*packet.get(9)?, usize::from(first & 15) * 4),
+        _ => (*packet.get(6)?, 40),
+    };
+    let octets = packet.get(at..).filter(|_| matches!(protocol, TCP | UDP))?;
+    octets.first_chunk().map(|port| u16::from_be_bytes(*port))
 }
 
 /// The beginning of the packet inside a tunnel packet. A fragment that is not the first has none.

@@ -94,7 +94,7 @@ impl Simulation {
                 let Some((at, place)) = self.queue.pop_front() else { break };
                 let fate = &mut fates[place];
                 let admitted = match &mut self.shares {
-                    Some(shares) if by_shares => shares.admits(Realm(0), self.senders[place].0),
+                    Some(shares) if by_shares => shares.admits(Realm(0), (self.senders[place].0, 0)),
                     _ => true,
                 };
                 match admitted {
@@ -220,9 +220,9 @@ fn a_heavy_sender_of_many_addresses_in_its_prefix_has_one_share() {
     for interval in 0..40_u64 {
         shares.batch(64, at(110 + interval * 10));
         for number in 0..1_000 {
-            admitted[0] += u64::from(shares.admits(Realm(0), address(number)));
+            admitted[0] += u64::from(shares.admits(Realm(0), (address(number), 0)));
             if number % 10 == 0 {
-                admitted[1] += u64::from(shares.admits(Realm(0), customer(9)));
+                admitted[1] += u64::from(shares.admits(Realm(0), (customer(9), 0)));
             }
         }
     }
@@ -298,9 +298,9 @@ fn the_same_address_in_another_realm_is_another_sender() {
     for interval in 0..40_u64 {
         shares.batch(64, at(100 + interval * 10));
         for number in 0..1_000 {
-            admitted[0] += u64::from(shares.admits(Realm(1), host));
+            admitted[0] += u64::from(shares.admits(Realm(1), (host, 0)));
             if number % 10 == 0 {
-                admitted[1] += u64::from(shares.admits(Realm(2), host));
+                admitted[1] += u64::from(shares.admits(Realm(2), (host, 0)));
             }
         }
     }

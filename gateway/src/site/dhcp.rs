@@ -42,7 +42,8 @@ impl Site {
         for name in LOOKED_UP {
             let _ = writeln!(text, "dhcp-name-match=set:looked-up,{name}");
         }
-        text.push_str("dhcp-ignore-names=tag:looked-up\n");
+        // Nor does the provider say who has a name without a dot.
+        text.push_str("dhcp-ignore-names=tag:looked-up\ndomain-needed\n");
         if dhcp.ipv6_mostly {
             let _ = writeln!(text, "dhcp-option=108,{V6ONLY_WAIT}");
         }
@@ -88,7 +89,7 @@ mod tests {
         for name in ["wpad", "isatap"] {
             assert!(text.contains(&format!("dhcp-name-match=set:looked-up,{name}\n")), "{text}");
         }
-        assert!(text.contains("dhcp-ignore-names=tag:looked-up\n"), "{text}");
+        assert!(text.contains("dhcp-ignore-names=tag:looked-up\ndomain-needed\n"), "{text}");
         // Of libvirt's network: nothing of ours.
         facts.dns.insert("192.168.122.1".parse().unwrap());
         let text = Site::plan(&with, &facts).unwrap().dnsmasq(Path::new("/run/x.leases")).unwrap();
