@@ -311,6 +311,21 @@ fn a_mapping_that_is_requested_meanwhile_is_kept() {
     assert_eq!(control.gateway.engine.counters().bindings_ended, 0);
 }
 
+/// What is requested for the same port of the other protocol, or in vain, does not make it the host's: nobody would ever end it.
+#[test]
+fn a_mapping_that_is_not_requested_itself_ends_after_a_minute() {
+    let mut in_vain = wanted(NatProtocol::Tcp, "10.0.0.1", 5_001, 1_024);
+    in_vain.wanted.exactly = true;
+    for (other, is_kept) in [(wanted(NatProtocol::Udp, "10.0.0.1", 5_001, 0), true), (in_vain, false)] {
+        let mut control = Control::nat44();
+        let port = port_of(&control.client_says(PUSH, 1_001, 5_001, b"PORT 10,0,0,1,19,137\r\n").text);
+        assert_eq!(keep(&mut control.gateway, &other).is_ok(), is_kept);
+        control.gateway.waits(Duration::from_secs(61));
+        assert_eq!(control.gateway.engine.counters().bindings_ended, 1, "{other:?}");
+        assert!(!control.comes_in(SERVER, port), "{other:?}");
+    }
+}
+
 #[test]
 fn a_data_connection_keeps_its_mapping() {
     let mut control = Control::nat44();

@@ -94,8 +94,6 @@ impl<I: InsideKey, P: AddressPolicy<I>> Translator<I, P> {
         let named = nat::Named { softwire: binding.softwire, inside: binding.inside };
         self.is_own_host(named)?;
         let inside = I::of_named(named, self.nat.names_mut()).ok_or(nat::NotBound::Full)?;
-        // It is the host's by request from now on, and not a data connection's that is waited for.
-        self.assistance.expected.forget(nat::Inside(inside));
         Ok(nat::ExplicitBinding {
             protocol: binding.protocol,
             softwire: None,
@@ -103,6 +101,13 @@ impl<I: InsideKey, P: AddressPolicy<I>> Translator<I, P> {
             wanted: binding.wanted,
             filters: binding.filters.clone(),
         })
+    }
+
+    /// An explicit binding was made: it is the host's by request from now on, and not a data connection's that is waited for.
+    pub(super) fn is_requested(&mut self, binding: &nat::ExplicitBinding<I>) {
+        if binding.protocol == nat::NatProtocol::Tcp {
+            self.assistance.expected.forget(binding.inside);
+        }
     }
 
     /// Reads the control connections of FTP from now on.

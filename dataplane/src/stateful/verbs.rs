@@ -171,6 +171,9 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
     ) -> Result<BoundEndpoint, NotBound> {
         let wanted = self.wanted(binding)?;
         let bound = self.nat.keep_explicit(&wanted, now, counters);
+        if bound.is_ok() {
+            self.is_requested(&wanted);
+        }
         wanted.inside.0.forget_unused(self.nat.names_mut());
         bound
     }
@@ -183,6 +186,9 @@ impl<I: InsideKey, P: AddressPolicy<I>> Stateful for Translator<I, P> {
     ) -> Result<BoundEndpoint, NotBound> {
         let wanted = self.wanted(binding)?;
         let bound = self.nat.keep_with_companion(&wanted, now, counters);
+        if bound.is_ok() {
+            self.is_requested(&wanted);
+        }
         wanted.inside.0.forget_unused(self.nat.names_mut());
         bound
     }
