@@ -37,7 +37,7 @@ impl Engine {
         packet.length = (at + length) as u32;
         let inner = inner.place();
         decap::inner(frame, packet, inner)?;
-        self.check_inner_source(&inner.addresses)?;
+        self.check_inner_source(inner.addresses)?;
         Ok(Owner::Mechanism(tunnel.id))
     }
 

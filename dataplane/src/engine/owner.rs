@@ -166,7 +166,7 @@ impl Engine {
         }
         let inner = inner.place();
         decap::inner(frame, packet, inner)?;
-        self.check_inner_source(&inner.addresses)?;
+        self.check_inner_source(inner.addresses)?;
         // Not by `Arrived::of`: addresses in a `Result` are written to memory in pieces and read as words, which stalls the CPU.
         let tunnel = match (packet.addresses, inner.addresses) {
             (Addresses::V4 { source: from, .. }, Addresses::V6 { source, destination }) => {
@@ -184,10 +184,10 @@ impl Engine {
 
     /// What comes through a tunnel has neither this gateway's own source nor one of its translator.
     #[inline(always)]
-    pub(super) fn check_inner_source(&self, addresses: &Addresses) -> Result<(), DropReason> {
+    pub(super) fn check_inner_source(&self, addresses: Addresses) -> Result<(), DropReason> {
         let is_own = match addresses {
-            Addresses::V4 { source, .. } => self.config.own4.as_ref() == Some(source),
-            Addresses::V6 { source, .. } => self.own6.as_ref() == Some(source),
+            Addresses::V4 { source, .. } => self.config.own4 == Some(source),
+            Addresses::V6 { source, .. } => self.own6 == Some(source),
         };
         if is_own || !self.config.nat64.is_empty() && self.is_translated(addresses) {
             return Err(DropReason::SourceNotInTunnel);
@@ -197,9 +197,9 @@ impl Engine {
 
     /// Whether inside hosts, and a packet filter that accepts the translator's packets, would take a packet with this source for a translated one.
     #[inline(never)]
-    fn is_translated(&self, addresses: &Addresses) -> bool {
+    fn is_translated(&self, addresses: Addresses) -> bool {
         let Addresses::V6 { source, .. } = addresses else { return false };
-        self.config.nat64.iter().any(|nat64| nat64.prefix.prefix().contains(*source))
+        self.config.nat64.iter().any(|nat64| nat64.prefix.prefix().contains(source))
     }
 
     /// Fragments of tunnel packets are held only if they come from where a tunnel's packets may come from.
