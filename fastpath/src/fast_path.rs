@@ -69,7 +69,7 @@ pub struct Loaded {
 }
 
 impl Opened {
-    /// The flow table of the previous process, whose flows may be adopted before programs are loaded; `None`: there is none.
+    /// The flow table of the previous process, whose flows may be adopted before programs are loaded; `None`: it does not exist.
     pub fn table(&self) -> Option<&Arc<FlowTable>> {
         self.table.as_ref().map(|(_, table)| table)
     }

@@ -87,7 +87,7 @@ impl MappedNames {
     /// it came by a stream.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why it is missing.
     pub(super) fn map(
         &self,
         client: Ipv4Addr,

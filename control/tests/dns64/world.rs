@@ -88,7 +88,7 @@ pub struct World<V = Validator> {
     recorded: BTreeMap<(String, u16), Vec<u8>>,
     /// Positive answers name the zone's servers.
     pub nameservers: bool,
-    /// TTL and MINIMUM of every negative answer's SOA; `None`: there is none.
+    /// TTL and MINIMUM of every negative answer's SOA; `None`: it does not exist.
     pub soa: Option<(u32, u32)>,
     on_their_way: VecDeque<(Instant, Exchange, Result<Vec<u8>, Failure>)>,
     /// Questions that upstreams saw: upstream, name in lower case, type.

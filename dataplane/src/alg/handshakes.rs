@@ -116,7 +116,7 @@ mod tests {
         }
         assert_eq!(handshakes.answer(ends(2), 0), None);
         assert_eq!(handshakes.answer(ends(1), 0), Some((u32::MAX, [1, 1])));
-        assert_eq!(handshakes.answer(ends(1), 0), None, "there is none any more");
+        assert_eq!(handshakes.answer(ends(1), 0), None, "it has been removed");
     }
 
     #[test]

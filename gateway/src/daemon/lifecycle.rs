@@ -441,7 +441,7 @@ impl<'a> Reloads<'a> {
         Backend::dns64(self.gateway).await.ok().flatten()
     }
 
-    /// Waits for the end of the trial; without end if there is none.
+    /// Waits for the end of the trial; forever if no trial runs.
     async fn trial_end(&self) -> TrialEnd {
         let Some(trial) = self.trial else { return std::future::pending().await };
         tokio::time::sleep_until(trial.until().into()).await;

@@ -16,7 +16,7 @@ pub(super) struct Dnsmasq {
 }
 
 impl Dnsmasq {
-    /// That of the gateway with this admin socket; `None`: there is none.
+    /// That of the gateway with this admin socket; `None`: it does not exist.
     pub fn of(admin_socket: &Path) -> Option<Self> {
         let octets =
             crate::lease_text::end_of(&admin_socket.with_extension("dnsmasq"), MOST as usize).ok()?;

@@ -37,7 +37,7 @@ pub struct Dhcp {
 pub enum DhcpDns {
     /// dnsmasq itself, at this host's address in each network, by the servers of `/etc/resolv.conf`.
     Dnsmasq,
-    /// The same, as soon as there are such servers: now there is none.
+    /// The same, as soon as there are such servers: now they are missing.
     DnsmasqLater,
     /// Another program of this host, at this address of each network in turn.
     Other(Vec<Ipv4Addr>),

@@ -13,9 +13,9 @@ impl Site {
     /// The configuration file for `sixway run`, with the other settings as comments. `leases`: the file of dnsmasq's leases.
     pub(super) fn printed(&self, leases: &Path) -> String {
         // Next to this file there would be none.
-        let beside = format!("\nlease_file = \"{}.leases\"", self.name);
+        let relative = format!("\nlease_file = \"{}.leases\"", self.name);
         let mut text =
-            self.configuration().replace(&beside, &format!("\nlease_file = \"{}\"", leases.display()));
+            self.configuration().replace(&relative, &format!("\nlease_file = \"{}\"", leases.display()));
         if self.firewall {
             let what = "The packet filter's table, which `sixway run` does not make";
             commented(&mut text, NFT, what, "| nft -f -", &self.filter());

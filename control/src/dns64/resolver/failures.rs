@@ -29,7 +29,7 @@ pub(super) struct Failed {
     pub why: &'static str,
 }
 
-/// Recent failures. Their places are shared: a client with its share stores no more, and no entries of others are displaced.
+/// Recent failures. Their places are shared: a client that has reached its share stores nothing further, and entries of others are not displaced.
 #[derive(Debug)]
 pub(super) struct Failures {
     by_key: HashMap<Key, (Failed, Place), FixedState>,

@@ -217,7 +217,7 @@ pub(super) enum Usability<'c> {
     Ready(Entry<'c>),
     /// First it must be fetched or validated.
     Needs(Box<Need>),
-    /// There is none, and none can be got at the moment.
+    /// It is missing, and cannot be obtained now.
     Failed(Failed),
     /// It does not validate.
     Bogus(&'c Answer),
