@@ -4,6 +4,7 @@ use crate::failure::{Asking as _, Failure, Result};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Every program with its Debian 12 package. `make deps` installs what is missing: it asks `sixway-lab deps`.
 pub const PROGRAMS: &[(&str, &str)] = &[
@@ -113,8 +114,24 @@ pub fn require(program: &'static str) -> Result<PathBuf> {
     })
 }
 
-/// Lets all users run a file.
+/// Lets all users run a file, or enter a folder.
+///
+/// The kernel runs no file that a process has open for writing, and a child of another thread has this process's files until it runs its own
+/// program. So the file is replaced by a copy that another process wrote.
+///
+/// # Errors
+/// The file cannot be copied or changed.
 pub fn make_executable(file: &Path) -> Result<()> {
+    if file.is_file() {
+        let mut copy = file.as_os_str().to_owned();
+        copy.push(".copy");
+        let what = || format!("copying {}", file.display());
+        let done = Command::new("cp").arg("--").args([file.as_os_str(), &copy]).status().asking(what)?;
+        if !done.success() {
+            return Err(Failure::Unexpected(format!("cp failed when {}", what())));
+        }
+        std::fs::rename(&copy, file).asking(what)?;
+    }
     std::fs::set_permissions(file, Permissions::from_mode(0o755))
         .asking(|| format!("making {} executable", file.display()))
 }
@@ -127,6 +144,17 @@ pub fn missing_packages() -> Vec<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_runs_although_a_process_still_has_the_file_open_for_writing() {
+        let path = std::env::temp_dir().join(format!("sixway-executable-{}.sh", std::process::id()));
+        let mut open = std::fs::File::create(&path).unwrap();
+        std::io::Write::write_all(&mut open, b"#!/bin/sh\nexit 7\n").unwrap();
+        make_executable(&path).unwrap();
+        assert_eq!(Command::new(&path).status().unwrap().code(), Some(7));
+        drop(open);
+        std::fs::remove_file(&path).unwrap();
+    }
 
     #[test]
     fn a_missing_program_names_its_package() {

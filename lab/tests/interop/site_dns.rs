@@ -38,6 +38,16 @@ fn other(network: &Network, words: &str) -> Result<u32> {
     network.start("gateway", server)
 }
 
+/// Waits until a server of the box answers queries at this address. A socket that is bound there, to see whether the address is taken, could
+/// keep the server from it: a child of another test has this process's sockets until it runs its own program.
+fn waits_for(network: &Network, address: Ipv4Addr) -> Result<()> {
+    let server = SocketAddr::new(IpAddr::V6(address.to_ipv6_mapped()), 53);
+    let asker = Asker::open(network.host("gateway")?, server)?;
+    interrupt::wait_until(Duration::from_secs(10), "the other server", || {
+        Ok(asker.ask_within("ns.example", "A", Flags::NONE, Duration::from_millis(200)).is_ok())
+    })
+}
+
 /// What the box answers the host's query for the address of ns.example; nothing is an error.
 fn answered(network: &Network) -> Result<String> {
     let server = SocketAddr::new(IpAddr::V6(BOX.to_ipv6_mapped()), 53);
@@ -70,9 +80,7 @@ fn elsewhere() -> Result<()> {
     network.address("gateway", "virbr0", "192.168.122.1/24")?;
     other(&network, "bind-dynamic\nlisten-address=192.168.122.1\n")?;
     let _resolved = socket(&network, "gateway", "127.0.0.53", 53)?;
-    interrupt::wait_until(Duration::from_secs(10), "the other server", || {
-        Ok(socket(&network, "gateway", "192.168.122.1", 53).is_err())
-    })?;
+    waits_for(&network, Ipv4Addr::new(192, 168, 122, 1))?;
     let id = up_resolving(&network, &["--dhcp"])?;
     let said = network.with_process(id, |process| process.stdout())?;
     assert!(said.contains("IPv4 addresses and DNS by dnsmasq"), "{said}");
@@ -85,9 +93,7 @@ fn everywhere() -> Result<()> {
     let network = home()?;
     serve(&network, "")?;
     other(&network, "server=203.0.113.2\n")?;
-    interrupt::wait_until(Duration::from_secs(10), "the other server", || {
-        Ok(socket(&network, "gateway", "192.168.1.1", 53).is_err())
-    })?;
+    waits_for(&network, BOX)?;
     let id = up_resolving(&network, &["--dhcp"])?;
     let said = network.with_process(id, |process| process.stdout())?;
     assert!(said.contains("DNS by another program of this host, at 192.168.1.1"), "{said}");
