@@ -1,53 +1,70 @@
 //! Fair shares of an overloaded engine, by sender.
 //!
 //! The queue in front of an engine is shared by all senders. When more packets arrive than the engine can process, the queue becomes long: the packets
-//! of all senders wait, and the kernel drops packets of all. So an engine whose queue has not been empty for [`STANDING`] drops packets itself before
-//! it processes them, which takes a fraction of the time: only packets of senders above their max-min fair share, and only as many as necessary
-//! to empty the queue. Other senders lose nothing, and their packets wait little. The method is approximate fair dropping (R. Pan, L. Breslau, B.
-//! Prabhakar, S. Shenker: Approximate fairness through differential dropping, 2003), with the target of CoDel (RFC 8289 §3.2): the queue becomes
-//! empty regularly.
+//! of all senders wait, and the kernel drops packets of all. So when the queue has not been empty for some time, packets of senders above their
+//! max-min fair share are dropped, as many as necessary to empty the queue. Other senders lose nothing, and their packets wait little.
+//!
+//! A filter in front of the queue drops them, if the kernel has one ([`SenderTable`]): that costs the engine nothing. Else the engine drops them
+//! before it processes them, which takes a fraction of the time.
+//!
+//! Each sender has a token bucket, here as a level: packets raise it, an interval lowers it by the quota, and at the limit packets are dropped.
+//! The quota is the same for all. It follows from what the engine can process and from the length of the queue, by two rules: as much is admitted as
+//! is processed, less a part of the packets that wait; and the queue becomes empty regularly (as in CoDel, RFC 8289 §3.2).
 //!
 //! A sender is an IPv4 address or an IPv6 prefix, of one realm. Senders are counted in buckets by a keyed hash, which changes: two senders share a
-//! bucket for at most [`ROTATION`] intervals. What counts is a moving average: a sender gains nothing by sending in bursts, or in turn with another
-//! address of its own. Who has a thousand addresses has all buckets, and all senders lose the same part, as in the kernel's queue.
+//! bucket for at most [`ROTATION`] intervals. Who has a thousand addresses has all buckets, and all senders lose the same part, as in the kernel's
+//! queue.
+
+mod control;
+mod senders;
+#[cfg(test)]
+mod tests;
 
 use crate::frame::Realm;
 use crate::instant::Instant;
+use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::hash::BuildHasher as _;
+use control::Control;
+use core::fmt;
 use core::net::IpAddr;
+use core::sync::atomic::Ordering;
 use core::time::Duration;
-use foldhash::fast::FixedState;
+use senders::OwnTable;
+
+pub use control::INTERVAL;
+pub use senders::{BUCKET_BITS, BUCKETS, Bucket, FilterRule, PACKET, SenderHash, SenderTable, sender_bits};
 
 /// A queue that has not been empty for this long is a standing queue.
 const STANDING: Duration = Duration::from_millis(100);
-/// Interval between two computations of the shares.
-const INTERVAL: Duration = Duration::from_millis(10);
-/// Buckets of senders.
-const BUCKETS: usize = 1_024;
+/// The same with a filter in front of the queue: dropping costs nothing, and is not begun before [`FIRST`] more intervals.
+const STANDING_WITH_FILTER: Duration = Duration::from_millis(20);
+/// Intervals in which packets are counted before the filter drops the first one.
+const FIRST: u32 = 2;
 /// Intervals after which the hash changes, so that other senders share a bucket.
 const ROTATION: u32 = 128;
 /// Intervals without a drop after which overload is over.
 const CALM: u32 = 20;
-/// Steps of water filling: each but the last finds a sender that is below its share.
-const STEPS: usize = 16;
-/// The unit of a fraction: all packets are admitted.
-const ALL: u32 = 1 << 16;
-/// At least four fifths of the packets that the engine can process are still processed: dropping must not use all of the time.
-const LEAST: (u64, u64) = (4, 5);
-/// Units of a packet in an average: where there are more senders than packets to admit, a share is less than a packet.
-const UNITS: u32 = 16;
-/// An interval counts as this part of an average.
-const WEIGHT: u32 = 8;
+/// Intervals after which a filter that has seen none of the packets that the engine received is not used any more: it is not in front of
+/// this queue.
+const BLIND: u32 = 100;
+/// A sender may use the quotas of this many intervals at any time.
+const DEPTH: u32 = 2;
+/// A sender may send this many packets at any time, however small the quota is.
+const BURST: u32 = 4 * PACKET;
 
-/// Rates of senders, and the part of each that is processed. Times are arguments.
-#[derive(Debug)]
+/// Levels of senders, and their limit. Times are arguments.
 pub struct FairShares {
     /// The bits of an IPv6 address that identify a sender.
     mask: u128,
     seed: u64,
+    /// One at least. Levels of packets that the engine judges are in the first.
+    tables: Vec<Box<dyn SenderTable>>,
+    /// Whether each queue has a filter.
+    has_filters: bool,
     state: State,
+    /// Packets that filters have dropped and that the engine has not been told of.
+    dropped: u64,
 }
 
 #[derive(Debug)]
@@ -63,33 +80,39 @@ enum State {
 
 #[derive(Debug)]
 struct Overload {
-    hash: FixedState,
+    rule: FilterRule,
     began: Instant,
-    /// Packets of each bucket in this interval.
-    seen: Vec<u32>,
-    /// The average of each bucket, and of what the engine can process, in an interval: in units, [`WEIGHT`] times.
-    rates: Vec<u32>,
-    rate: u64,
-    /// The part of each bucket's packets that is admitted, of [`ALL`], and what is left over from the last packets.
-    admitted: Vec<(u32, u32)>,
-    /// Packets of this interval, and those of them that were dropped.
-    packets: u32,
-    dropped: u32,
-    /// The part of all packets to admit, of [`ALL`].
-    part: u32,
-    /// Packets that the engine can process in a second, as measured while none were dropped.
-    capacity: u64,
+    /// Whether filters drop packets.
+    in_front: bool,
+    /// What buckets and filters had counted at the end of the last interval.
+    offered: Vec<u32>,
+    dropped: Vec<u64>,
+    /// Packets of this interval that were admitted, and that the engine refused.
+    processed: u64,
+    refused: u64,
     was_empty: bool,
-    /// Intervals since the last drop, and since the hash changed.
+    control: Control,
+    /// Intervals since the last drop, since the hash changed, since the beginning, and since the filters saw a packet.
     calm: u32,
     age: u32,
+    intervals: u32,
+    blind: u32,
 }
 
 impl FairShares {
     /// Shares of senders that are IPv4 addresses or IPv6 prefixes of this many bits.
     pub fn new(bits: u8, seed: u64) -> Self {
         let mask = u128::MAX.checked_shl(128 - u32::from(bits.min(128))).unwrap_or(0);
-        Self { mask, seed, state: State::Calm { busy: None } }
+        let tables: Vec<Box<dyn SenderTable>> = vec![Box::new(OwnTable::new())];
+        let state = State::Calm { busy: None };
+        Self { mask, seed, tables, has_filters: false, state, dropped: 0 }
+    }
+
+    /// Drops packets by these filters from now on, one in front of each queue of the engine.
+    pub fn set_filters(&mut self, filters: Vec<Box<dyn SenderTable>>) {
+        if !filters.is_empty() {
+            (self.tables, self.has_filters) = (filters, true);
+        }
     }
 
     /// The queue is empty, or was so within the last turn of its reader.
@@ -100,166 +123,190 @@ impl FairShares {
         }
     }
 
-    /// A batch with this number of packets arrived. Returns whether each of them has to be admitted.
+    /// A batch with this number of packets arrived. Returns whether each of them has to be admitted. `in_front`: whether filters may drop packets;
+    /// not if the engine tells senders apart by more than the outer header.
     #[inline]
-    pub fn batch(&mut self, packets: usize, now: Instant) -> bool {
-        match &mut self.state {
-            State::Calm { busy } => {
-                let (since, count) = busy.get_or_insert((now, 0));
-                if now.since(*since) < STANDING {
-                    *count += packets as u64;
-                    return false;
-                }
-                let capacity = per_second(*count, now.since(*since));
-                self.seed = self.seed.wrapping_add(1);
-                self.state = State::Overloaded(Overload::new(self.seed, capacity, now));
-                true
+    pub fn batch(&mut self, packets: usize, now: Instant, in_front: bool) -> bool {
+        let in_front = in_front && self.has_filters;
+        if let State::Calm { busy } = &mut self.state {
+            let (since, count) = busy.get_or_insert((now, 0));
+            let lasted = now.since(*since);
+            if lasted < if in_front { STANDING_WITH_FILTER } else { STANDING } {
+                *count += packets as u64;
+                return false;
             }
-            State::Overloaded(overload) => {
-                if now.since(overload.began) < INTERVAL {
-                    return true;
-                }
-                let is_over = overload.end_interval(now, &mut self.seed);
-                if is_over {
-                    self.state = State::Calm { busy: None };
-                }
-                !is_over
-            }
+            let capacity = control::per_second(*count, lasted);
+            self.begin(capacity, now, in_front);
+            return true;
         }
+        self.turn(now, in_front);
+        matches!(self.state, State::Overloaded(_))
+    }
+
+    /// Time passes: at the end of an interval the quota is computed. To be called between batches, and when nothing arrives.
+    #[inline]
+    pub fn turn(&mut self, now: Instant, in_front: bool) {
+        if let State::Overloaded(overload) = &self.state
+            && now.since(overload.began) >= INTERVAL
+        {
+            self.end_interval(now, in_front && self.has_filters);
+        }
+    }
+
+    /// Packets that filters have dropped since the last call.
+    pub const fn take_dropped(&mut self) -> u64 {
+        core::mem::replace(&mut self.dropped, 0)
     }
 
     /// Whether a packet from this address is processed; if not, it must be dropped. Realms may have the same addresses. `port`: if several
-    /// senders share the address, else 0.
-    pub fn admits(&mut self, realm: Realm, (source, port): (IpAddr, u16)) -> bool {
+    /// senders share the address, else 0. `passed`: whether it passed a filter, if there is one.
+    pub fn admits(&mut self, realm: Realm, (source, port): (IpAddr, u16), passed: bool) -> bool {
         let State::Overloaded(overload) = &mut self.state else { return true };
-        overload.admits((realm.0, port, sender(source, self.mask)))
+        let is_admitted = passed && overload.in_front || {
+            let bucket = overload.rule.hash.bucket(realm, sender_bits(source, self.mask), port);
+            let buckets = self.tables.first().map_or(&[][..], |table| table.buckets());
+            overload.rule.admits(buckets, bucket)
+        };
+        overload.processed += u64::from(is_admitted);
+        overload.refused += u64::from(!is_admitted);
+        is_admitted
+    }
+
+    #[cold]
+    fn begin(&mut self, capacity: u64, now: Instant, in_front: bool) {
+        self.seed = self.seed.wrapping_add(1);
+        let rule = FilterRule { hash: SenderHash::new(self.seed), limit: u32::MAX };
+        let offered = buckets(&self.tables).map(|bucket| bucket.offered.load(Ordering::Relaxed)).collect();
+        let overload = Overload {
+            rule,
+            began: now,
+            in_front,
+            offered,
+            dropped: self.tables.iter().map(|table| table.dropped()).collect(),
+            processed: 0,
+            refused: 0,
+            was_empty: false,
+            control: Control::new(capacity, BUCKETS * self.tables.len(), in_front),
+            calm: 0,
+            age: 0,
+            intervals: 0,
+            blind: 0,
+        };
+        set_levels(&self.tables, 0);
+        overload.tell(&mut self.tables);
+        self.state = State::Overloaded(overload);
+    }
+
+    #[cold]
+    fn end_interval(&mut self, now: Instant, in_front: bool) {
+        let State::Overloaded(overload) = &mut self.state else { return };
+        self.dropped += overload.end_interval(&mut self.tables, now, &mut self.seed);
+        if overload.blind >= BLIND {
+            self.has_filters = false;
+        }
+        // Without filters, or with them again, what is known of the queue is another thing.
+        if overload.calm >= CALM || overload.in_front != (in_front && self.has_filters) {
+            self.tables.iter_mut().for_each(|table| table.set(None));
+            self.state = State::Calm { busy: None };
+        }
     }
 }
 
-/// The key of a sender.
-fn sender(source: IpAddr, mask: u128) -> u128 {
-    match source {
-        IpAddr::V4(source) => source.to_ipv6_mapped().to_bits(),
-        IpAddr::V6(source) => source.to_bits() & mask,
-    }
+/// The buckets of all tables.
+fn buckets(tables: &[Box<dyn SenderTable>]) -> impl Iterator<Item = &Bucket> {
+    tables.iter().flat_map(|table| table.buckets())
+}
+
+fn set_levels(tables: &[Box<dyn SenderTable>], to: u32) {
+    buckets(tables).for_each(|bucket| bucket.level.store(to, Ordering::Relaxed));
 }
 
 impl Overload {
-    fn new(seed: u64, capacity: u64, now: Instant) -> Self {
-        Self {
-            hash: FixedState::with_seed(seed),
-            began: now,
-            seen: vec![0; BUCKETS],
-            rates: vec![0; BUCKETS],
-            rate: 0,
-            admitted: vec![(ALL, 0); BUCKETS],
-            packets: 0,
-            dropped: 0,
-            part: ALL,
-            capacity,
-            was_empty: false,
-            calm: 0,
-            age: 0,
+    fn tell(&self, tables: &mut [Box<dyn SenderTable>]) {
+        if self.in_front {
+            tables.iter_mut().for_each(|table| table.set(Some(&self.rule)));
         }
     }
 
-    fn admits(&mut self, sender: (u16, u16, u128)) -> bool {
-        let bucket = self.hash.hash_one(sender) as usize % BUCKETS;
-        let (Some(seen), Some((part, credit))) = (self.seen.get_mut(bucket), self.admitted.get_mut(bucket))
-        else {
-            return true;
-        };
-        *seen += 1;
-        self.packets += 1;
-        *credit += *part;
-        if *credit >= ALL {
-            *credit -= ALL;
-            return true;
-        }
-        self.dropped += 1;
-        false
-    }
-
-    /// Computes the shares of the next interval from the averages. Returns whether overload has ended.
-    #[cold]
-    fn end_interval(&mut self, now: Instant, seed: &mut u64) -> bool {
+    /// Computes the quota of the next interval from what was offered in this one. Returns the filters' drops.
+    fn end_interval(&mut self, tables: &mut [Box<dyn SenderTable>], now: Instant, seed: &mut u64) -> u64 {
         let lasted = now.since(self.began);
-        self.calm = if self.dropped == 0 && self.was_empty { self.calm + 1 } else { 0 };
-        // Nothing came for a long time: the queue was empty.
-        if self.calm >= CALM || lasted >= STANDING && self.was_empty {
-            return true;
+        let in_front = self.dropped_in_front(tables);
+        let dropped = in_front + self.refused;
+        let mut offered = 0;
+        for (bucket, (before, place)) in buckets(tables).zip(self.offered.iter_mut().zip(0..)) {
+            let counted = bucket.offered.load(Ordering::Relaxed);
+            let units = counted.wrapping_sub(core::mem::replace(before, counted));
+            self.control.add(place, units);
+            offered += u64::from(units);
         }
-        let total = self.average(lasted);
-        let part = if self.was_empty { self.part + ALL / 64 } else { self.part - self.part / 16 };
-        self.part = part.clamp(self.least(lasted, total), ALL);
-        let share = share(&self.rates, total * u64::from(self.part) / u64::from(ALL));
-        for (rate, (part, _)) in self.rates.iter().zip(&mut self.admitted) {
-            let is_below = u64::from(*rate) <= share;
-            *part = if is_below { ALL } else { (share * u64::from(ALL) / u64::from(*rate)) as u32 };
-        }
+        let offered = offered.div_ceil(PACKET.into());
+        self.calm = if dropped > 0 || !self.was_empty {
+            0
+        } else {
+            // When nothing comes, intervals are longer.
+            self.calm + u32::try_from(lasted.as_nanos() / INTERVAL.as_nanos()).unwrap_or(CALM).min(CALM)
+        };
+        let is_blind = self.in_front && offered == 0 && self.processed > 0;
+        self.blind = if is_blind { self.blind + 1 } else { 0 };
+        let seen = control::Interval {
+            lasted,
+            offered,
+            processed: self.processed,
+            refused: self.refused,
+            dropped,
+            was_empty: self.was_empty,
+        };
+        let may_drop = !self.in_front || self.intervals >= FIRST;
+        let quota = self.control.quota(&seen, may_drop);
+        self.lower(tables, control::over(quota, lasted));
+        self.rule.limit = quota.map_or(u32::MAX, |quota| quota.saturating_mul(DEPTH).max(BURST));
         self.age += 1;
+        self.intervals = self.intervals.saturating_add(1);
         if self.age >= ROTATION {
-            *seed = seed.wrapping_add(1);
-            (self.hash, self.age, self.rate) = (FixedState::with_seed(*seed), 0, 0);
-            self.admitted.fill((ALL, 0));
-            self.rates.fill(0);
+            self.rotate(tables, quota, seed);
         }
-        (self.began, self.packets, self.dropped, self.was_empty) = (now, 0, 0, false);
-        false
+        self.tell(tables);
+        (self.began, self.processed, self.refused, self.was_empty) = (now, 0, 0, false);
+        in_front
     }
 
-    /// The minimum part of packets that is still admitted: all, if they are on average less than what can be processed.
-    fn least(&self, lasted: Duration, total: u64) -> u32 {
-        // An engine that is busy all the time without a drop has exactly what it can process.
-        if self.rate / 8 * 7 >= total {
-            return ALL;
-        }
-        let could = u128::from(self.capacity) * lasted.as_nanos() / 1_000_000_000;
-        let least = could * u128::from(LEAST.0) / u128::from(LEAST.1);
-        let part = least * u128::from(ALL) / u128::from(self.packets.max(1));
-        u32::try_from(part).unwrap_or(ALL).min(ALL)
+    /// What the filters have dropped since the last call.
+    fn dropped_in_front(&mut self, tables: &[Box<dyn SenderTable>]) -> u64 {
+        let counted = tables.iter().map(|table| table.dropped());
+        counted
+            .zip(&mut self.dropped)
+            .map(|(counted, before)| counted.wrapping_sub(core::mem::replace(before, counted)))
+            .sum()
     }
 
-    /// Adds this interval to the averages. Returns their sum.
-    fn average(&mut self, lasted: Duration) -> u64 {
-        // It was busy all the time, with packets that may take longer than those before.
-        if !self.was_empty && self.dropped == 0 {
-            self.capacity = self.capacity.midpoint(per_second(self.packets.into(), lasted));
+    /// Lowers the levels by this much.
+    fn lower(&self, tables: &[Box<dyn SenderTable>], by: u32) {
+        for bucket in buckets(tables) {
+            // Nobody else lowers it.
+            let by = bucket.level.load(Ordering::Relaxed).min(by);
+            bucket.level.fetch_sub(by, Ordering::Relaxed);
         }
-        let could = u128::from(self.capacity) * lasted.as_nanos() * u128::from(UNITS) / 1_000_000_000;
-        self.rate -= self.rate / u64::from(WEIGHT);
-        self.rate += u64::try_from(could).unwrap_or(u64::MAX >> 8);
-        let mut total = 0;
-        for (rate, seen) in self.rates.iter_mut().zip(&mut self.seen) {
-            *rate = (*rate - *rate / WEIGHT).saturating_add(seen.saturating_mul(UNITS));
-            total += u64::from(*rate);
-            *seen = 0;
+    }
+
+    /// Other senders share a bucket from now on. Each may use one quota in the next interval, as before.
+    fn rotate(&mut self, tables: &[Box<dyn SenderTable>], quota: Option<u32>, seed: &mut u64) {
+        *seed = seed.wrapping_add(1);
+        (self.rule.hash, self.age) = (SenderHash::new(*seed), 0);
+        self.control.forget_senders();
+        match quota {
+            Some(quota) if self.in_front => set_levels(tables, self.rule.limit.saturating_sub(quota)),
+            // What can be processed is measured in an interval without drops.
+            Some(_) | None => {
+                self.rule.limit = u32::MAX;
+                set_levels(tables, 0);
+            }
         }
-        total
     }
 }
 
-/// The max-min fair share: the most of a sender that may pass if `admitted` of all may.
-fn share(rates: &[u32], admitted: u64) -> u64 {
-    let mut share = 0;
-    for _ in 0..STEPS {
-        let (mut below, mut above) = (0_u64, 0_u64);
-        for rate in rates.iter().map(|rate| u64::from(*rate)).filter(|rate| *rate > 0) {
-            if rate <= share { below += rate } else { above += 1 }
-        }
-        let Some(next) = admitted.saturating_sub(below).checked_div(above) else { return u64::MAX };
-        if next <= share {
-            break;
-        }
-        share = next;
+impl fmt::Debug for FairShares {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FairShares").field("state", &self.state).finish_non_exhaustive()
     }
-    share
 }
-
-fn per_second(packets: u64, time: Duration) -> u64 {
-    let nanoseconds = time.as_nanos().max(1);
-    u64::try_from(u128::from(packets) * 1_000_000_000 / nanoseconds).unwrap_or(u64::MAX)
-}
-
-#[cfg(test)]
-mod tests;

@@ -2,9 +2,14 @@
 
 use crate::support::{Build, Gateway, configured, gateway, in_ipv4, nat64, six_rd, v4, v6};
 use sixway_dataplane::engine::TunnelConfig;
+use sixway_dataplane::fair_share::{BUCKETS, Bucket, FilterRule, SenderTable, sender_bits};
+use sixway_dataplane::frame::{Ingress, Realm};
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
 use sixway_dataplane::mechanism::six_rd::Role;
 use sixway_dataplane::{DropReason, Frame, Outbox, Verdict};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const HEAVY: &str = "2001:db8:1::1";
@@ -194,4 +199,127 @@ fn octets_without_a_source_address_are_dropped_for_another_reason() {
             }
         }
     }
+}
+
+/// A filter in front of the queue.
+#[derive(Clone)]
+struct Filter(Arc<(Vec<Bucket>, Mutex<Option<FilterRule>>, AtomicU64)>);
+
+impl Filter {
+    fn new() -> Self {
+        let buckets = (0..BUCKETS).map(|_| Bucket::default()).collect();
+        Self(Arc::new((buckets, Mutex::new(None), AtomicU64::new(0))))
+    }
+
+    fn rule(&self) -> Option<FilterRule> {
+        self.0.1.lock().unwrap().clone()
+    }
+
+    /// Whether a packet enters the queue.
+    fn passes(&self, source: &str) -> bool {
+        let Some(rule) = self.rule() else { return true };
+        let sender = sender_bits(source.parse().unwrap(), u128::MAX << 64);
+        let passes = rule.admits(&self.0.0, rule.hash.bucket(Realm(0), sender, 0));
+        self.0.2.fetch_add(u64::from(!passes), Relaxed);
+        passes
+    }
+}
+
+impl SenderTable for Filter {
+    fn buckets(&self) -> &[Bucket] {
+        &self.0.0
+    }
+
+    fn set(&mut self, rule: Option<&FilterRule>) {
+        *self.0.1.lock().unwrap() = rule.cloned();
+    }
+
+    fn dropped(&self) -> u64 {
+        self.0.2.load(Relaxed)
+    }
+}
+
+fn gateway_with_filter() -> (Gateway, Filter) {
+    let (mut gateway, filter) = (gateway_with_shares(), Filter::new());
+    gateway.engine.set_filters(vec![Box::new(filter.clone())]);
+    (gateway, filter)
+}
+
+#[test]
+fn a_filter_drops_packets_of_the_heavy_sender_and_they_are_counted() {
+    let (mut gateway, filter) = gateway_with_filter();
+    let mut out = Outbox::new(1_024);
+    let (mut arrived, mut queue) = ([0, 0], VecDeque::new());
+    for round in 0..1_000_u64 {
+        gateway.now = gateway.now + Duration::from_millis(2);
+        // Twice as many as are taken out of the queue.
+        for number in 0..2 * u64::from(BATCH) {
+            let source = if number == round % 128 { LIGHT } else { HEAVY };
+            arrived[usize::from(source == LIGHT)] += 1;
+            if filter.passes(source) {
+                queue.push_back(source);
+            }
+        }
+        let count = queue.len().min(BATCH.into());
+        let packet = |source| Frame::holding(&v6(source, SERVER).udp(4_000, 53, b"data").octets());
+        let mut frames: Vec<_> = queue.drain(..count).map(packet).collect();
+        gateway.engine.process(&mut frames, gateway.now, &mut out);
+        assert!(frames.iter().all(|frame| frame.bytes()[0] >> 4 == 4), "what passed the filter is processed");
+        out.clear();
+        gateway.engine.tick(gateway.now, &mut out);
+        if queue.is_empty() {
+            gateway.engine.caught_up();
+        }
+    }
+    assert!(queue.len() < 1_000, "{}", queue.len());
+    assert!(filter.dropped() > 50_000);
+    for _ in 0..50 {
+        gateway.now = gateway.now + Duration::from_millis(10);
+        gateway.engine.tick(gateway.now, &mut out);
+        gateway.engine.caught_up();
+    }
+    assert_eq!(filter.rule(), None, "overload is over");
+    let counters = gateway.engine.counters();
+    assert_eq!(counters.dropped[DropReason::Overload as usize], filter.dropped());
+    assert_eq!(counters.received, arrived[0] + arrived[1] - queue.len() as u64);
+    assert!(counters.frames_are_conserved());
+}
+
+/// They did not pass this filter.
+#[test]
+fn what_comes_by_a_socket_or_from_another_worker_is_judged_by_the_engine() {
+    let of = |source| v6(source, SERVER).udp(4_000, 53, b"data");
+    let (mut gateway, filter) = gateway_with_filter();
+    let [heavy, light] = dropped(&mut gateway, &of(HEAVY), &of(LIGHT), Some(0));
+    assert!(heavy > 1_000 && light == 0, "{heavy} {light}");
+    assert!(filter.rule().is_some());
+
+    let (mut gateway, _) = gateway_with_filter();
+    let mut refused = 0;
+    for _ in 0..500 {
+        gateway.now = gateway.now + Duration::from_millis(2);
+        let mut frames: Vec<_> = (0..BATCH).map(|_| Frame::holding(&of(HEAVY).octets())).collect();
+        frames.iter_mut().for_each(|frame| frame.ingress = Ingress::Socket);
+        gateway.engine.process(&mut frames, gateway.now, &mut Outbox::new(1_024));
+        refused += frames.iter().filter(|it| it.verdict == Verdict::Dropped(DropReason::Overload)).count();
+    }
+    assert!(refused > 1_000, "{refused}");
+}
+
+/// It does not see who is behind a relay.
+#[test]
+fn a_filter_is_not_used_where_a_relay_has_packets_of_everybody() {
+    let prefixes = vec!["2000::/3".parse().unwrap()];
+    let mut gateway = gateway(|engine| {
+        engine.tunnels.push(TunnelConfig::Configured(ConfiguredConfig { prefixes, ..configured() }));
+        engine.fair_shares = Some(64);
+    });
+    let filter = Filter::new();
+    gateway.engine.set_filters(vec![Box::new(filter.clone())]);
+    let inner = |source: &str| v6(source, "2001:db8:1::1").udp(53, 4_000, b"data");
+    let [heavy, light] = ["2001:4860:1::1", "2001:4860:2::1"]
+        .map(|source| in_ipv4("198.51.100.7", "192.0.2.9", inner(source)));
+    let [of_heavy, of_light] = dropped(&mut gateway, &heavy, &light, None);
+    assert!(of_heavy > 1_000 && of_light == 0, "{of_heavy} {of_light}");
+    assert_eq!(filter.rule(), None);
 }

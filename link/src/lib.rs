@@ -48,6 +48,6 @@ pub use privileges::{Duty, give_up};
 pub use process_handle::ProcessHandle;
 pub use raw::{PacketSender, PacketSender6, RawTunnel, SharedPort, TunnelSender};
 pub use shared_file::SharedFile;
-pub use tun::{Abilities, BlockMap, Persistence, Steering, Tun, TunConfig, TunQueue};
+pub use tun::{Abilities, BlockMap, OverloadFilter, Persistence, Steering, Tun, TunConfig, TunQueue};
 pub use udp::{UdpExchange, UdpServer, UdpTunnel, UdpTunnelSender};
 pub use wake::Wake;

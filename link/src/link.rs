@@ -2,6 +2,7 @@
 
 use crate::counters::LinkCounters;
 use sixway_dataplane::Frame;
+use sixway_dataplane::fair_share::SenderTable;
 use sixway_dataplane::frame::Realm;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -43,6 +44,11 @@ pub trait Link {
     /// The realm that the link is of: that of every packet that it receives.
     fn realm(&self) -> Realm {
         Realm(0)
+    }
+
+    /// The table of the filter in front of this link's queue, once; `None`: there is no filter.
+    fn take_filter(&mut self) -> Option<Box<dyn SenderTable>> {
+        None
     }
 
     /// What this link counted.

@@ -8,6 +8,7 @@ extern crate sixway_trial;
 #[path = "../../fuzz/targets/mutation.rs"]
 mod mutation;
 mod neighbour_discovery;
+mod overload_filter;
 mod replay;
 mod replay_tunnel_packet;
 mod shared_port;

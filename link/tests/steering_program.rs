@@ -1,50 +1,16 @@
 //! The steering program in the kernel against the same in Rust.
 
+use crate::support::test_run::run;
 use sixway_dataplane::nat::Spread;
 use sixway_link::Steering;
-use sixway_link::tun::steering::{BlockMap, load, steering_program};
+use sixway_link::tun::ebpf::load;
+use sixway_link::tun::steering::{BlockMap, steering_program};
 use sixway_wire::Prefix4;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
-
-const BPF_PROG_TEST_RUN: libc::c_long = 10;
-
-/// The beginning of union bpf_attr as BPF_PROG_TEST_RUN reads and writes it.
-#[repr(C)]
-#[derive(Default)]
-struct TestRun {
-    program: u32,
-    returned: u32,
-    data_size_in: u32,
-    data_size_out: u32,
-    data_in: u64,
-    data_out: u64,
-    repeat: u32,
-    duration: u32,
-}
-
-/// What the program returns for a packet. The kernel takes an Ethernet header off before.
-fn run(program: &OwnedFd, packet: &[u8]) -> io::Result<u32> {
-    let mut data = vec![0; 12];
-    data.extend([0x88, 0xb5]); // a type that the kernel does not look into
-    data.extend_from_slice(packet);
-    let mut attributes = TestRun {
-        program: program.as_raw_fd() as u32,
-        data_size_in: data.len() as u32,
-        data_in: data.as_ptr() as u64,
-        repeat: 1,
-        ..TestRun::default()
-    };
-    let (pointer, size) = (std::ptr::from_mut(&mut attributes), size_of::<TestRun>());
-    // SAFETY: the attributes and what they point to outlive the call, and the size is theirs.
-    match unsafe { libc::syscall(libc::SYS_bpf, BPF_PROG_TEST_RUN, pointer, size) } {
-        -1 => Err(io::Error::last_os_error()),
-        _ => Ok(attributes.returned),
-    }
-}
+use std::os::fd::OwnedFd;
 
 /// Numbers that look random and are the same every time.
-fn numbers(seed: u64) -> impl Iterator<Item = u8> {
+pub fn numbers(seed: u64) -> impl Iterator<Item = u8> {
     let mut state = seed;
     std::iter::repeat_with(move || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -81,7 +47,7 @@ fn packets() -> Vec<Vec<u8>> {
 /// The program in the kernel; where that takes none, the test is ignored.
 fn loaded(steering: &Steering) -> (OwnedFd, BlockMap) {
     let blocks = BlockMap::new(steering);
-    match blocks.and_then(|blocks| Ok((load(&steering_program(steering, &blocks))?, blocks))) {
+    match blocks.and_then(|blocks| Ok((load(&steering_program(steering, &blocks), c"steering")?, blocks))) {
         Ok(loaded) => loaded,
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             sixway_trial::ignore(format!("needs root ({error})"));

@@ -132,7 +132,7 @@ impl Engine {
         self.path.effects.counters.received += frames.len() as u64;
         // Behind a single packet there is no queue.
         if frames.len() > 1 && self.shares.is_some() {
-            return self.process_in_shares(frames, now, out);
+            return self.process_in_shares(frames, now, out, false);
         }
         if frames.first().is_some_and(|frame| frame.realm() != Realm(0)) {
             return self.go_in_realms(frames, Batch { now, out });
@@ -144,7 +144,7 @@ impl Engine {
     pub fn take_over(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
         self.path.effects.counters.taken_over += frames.len() as u64;
         if frames.len() > 1 && self.shares.is_some() {
-            return self.process_in_shares(frames, now, out);
+            return self.process_in_shares(frames, now, out, true);
         }
         self.process_counted(frames, now, out);
     }
@@ -168,6 +168,7 @@ impl Engine {
 
     /// Ends what has expired, a bounded amount of it. Call it after each batch and when idle.
     pub fn tick(&mut self, now: Instant, out: &mut Outbox) {
+        self.turn_shares(now);
         self.mechanisms.expire(now, EXPIRED_AT_ONCE, &mut self.path.effects);
         let mut batch = Batch { now, out };
         self.path.send_generated(&mut batch);

@@ -3,7 +3,8 @@
 use super::assembly::Engine;
 use super::bounds::STRIDE;
 use crate::drop_reason::DropReason;
-use crate::frame::Frame;
+use crate::fair_share::SenderTable;
+use crate::frame::{Frame, Ingress};
 use crate::instant::Instant;
 use crate::outbox::Outbox;
 use crate::verdict::Verdict;
@@ -12,23 +13,58 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use sixway_wire::protocol::{DESTINATION_OPTIONS, IPV4, IPV6, TCP, UDP};
 
 impl Engine {
-    /// As [`Engine::process`], for frames that have been counted.
+    /// Has filters in front of its queues drop packets of heavy senders while it is overloaded. They must be of all its queues, in the realms of
+    /// its devices.
+    pub fn set_filters(&mut self, filters: Vec<Box<dyn SenderTable>>) {
+        if let Some(shares) = &mut self.shares {
+            shares.set_filters(filters);
+        }
+    }
+
+    /// As [`Engine::process`], for frames that have been counted. `handed_over`: another worker received them.
     #[inline(never)]
-    pub(super) fn process_in_shares(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
-        let is_overloaded = self.shares.as_mut().is_some_and(|shares| shares.batch(frames.len(), now));
+    pub(super) fn process_in_shares(
+        &mut self,
+        frames: &mut [Frame],
+        now: Instant,
+        out: &mut Outbox,
+        handed_over: bool,
+    ) {
+        let in_front = self.drops_in_front();
+        let is_overloaded =
+            self.shares.as_mut().is_some_and(|shares| shares.batch(frames.len(), now, in_front));
         match is_overloaded {
-            true => self.process_by_shares(frames, now, out),
+            true => self.process_by_shares(frames, now, out, handed_over),
             false => self.process_counted(frames, now, out),
         }
     }
 
+    /// Time passes for the shares, and what filters have dropped is counted.
+    #[inline]
+    pub(super) fn turn_shares(&mut self, now: Instant) {
+        let in_front = self.drops_in_front();
+        let Some(shares) = &mut self.shares else { return };
+        shares.turn(now, in_front);
+        let dropped = shares.take_dropped();
+        if dropped > 0 {
+            let counters = &mut self.path.effects.counters;
+            counters.received += dropped;
+            counters.drop_frames(DropReason::Overload, dropped);
+        }
+    }
+
+    /// A filter does not look inside of tunnel packets.
+    fn drops_in_front(&self) -> bool {
+        self.relays.is_empty()
+    }
+
     /// Packets that are admitted are moved together and processed as a batch, in which their cache misses overlap, and moved back.
     #[cold]
-    fn process_by_shares(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox) {
+    fn process_by_shares(&mut self, frames: &mut [Frame], now: Instant, out: &mut Outbox, handed_over: bool) {
         for frames in frames.chunks_mut(STRIDE) {
             let mut places = ArrayVec::<usize, STRIDE>::new();
             for place in 0..frames.len() {
-                if self.is_in_share(&frames[place]) {
+                if self.is_in_share(&frames[place], handed_over) {
                     frames.swap(places.len(), place);
                     places.push(place);
                 }
@@ -48,12 +84,13 @@ impl Engine {
     }
 
     /// Whether the packet's sender has room in its share. Packets that are not IP are admitted here, and dropped by the parser.
-    fn is_in_share(&mut self, frame: &Frame) -> bool {
+    fn is_in_share(&mut self, frame: &Frame, handed_over: bool) -> bool {
         let sender = sender(frame.bytes(), &self.relays);
         // The hosts of a translator have few addresses outside.
         let port = if frame.passes > 0 { port(frame.bytes()).unwrap_or(0) } else { 0 };
+        let has_passed = !handed_over && frame.passes == 0 && matches!(frame.ingress, Ingress::Device(_));
         match (&mut self.shares, sender) {
-            (Some(shares), Some(sender)) => shares.admits(frame.realm(), (sender, port)),
+            (Some(shares), Some(sender)) => shares.admits(frame.realm(), (sender, port), has_passed),
             (None, _) | (_, None) => true,
         }
     }

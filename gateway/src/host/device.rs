@@ -155,6 +155,7 @@ impl Host {
                 persist: self.adopted && record.inherited_realms().iter().any(|it| it.name == realm.device),
                 abilities: abilities(plan),
                 steering: steered.then(|| steering(&inside)),
+                senders: Some(plan.subscriber_bits.0),
                 ..TunConfig::default()
             };
             let settings = device_settings(Path::new(SETTINGS), &realm.device);
@@ -536,6 +537,7 @@ fn open(plan: &HostPlan, adopted: bool, found: bool) -> Result<Tun, HostError> {
         realm: Realm(0),
         abilities: abilities(plan),
         steering: steered.then(|| steering(plan)),
+        senders: Some(plan.subscriber_bits.0),
     };
     Tun::open(&config).map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => HostError::NotPermitted(plan.device.clone()),

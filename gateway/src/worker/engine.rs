@@ -9,6 +9,7 @@ use super::translator::{
 use super::tunnels::TunnelSet;
 use crate::admin::{Edit, Filter};
 use sixway_dataplane::engine::Engine;
+use sixway_dataplane::fair_share::SenderTable;
 use sixway_dataplane::mechanism::four_over_six::Binding;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::nat46::{MappingCounts, MappingRow, Mappings};
@@ -61,6 +62,10 @@ impl Translator for Engine {
 
     fn caught_up(&mut self) {
         Engine::caught_up(self);
+    }
+
+    fn set_filters(&mut self, filters: Vec<Box<dyn SenderTable>>) {
+        Engine::set_filters(self, filters);
     }
 
     fn settle(&mut self, now: Instant) {

@@ -65,7 +65,15 @@ enum LoopState {
 
 impl<L: Link, T: Translator> Worker<L, T> {
     /// A worker for `links`, one at least.
-    pub fn new(links: Vec<L>, translator: T, clock: Clock, mailbox: Mailbox, handover: Handover) -> Self {
+    pub fn new(
+        mut links: Vec<L>,
+        mut translator: T,
+        clock: Clock,
+        mailbox: Mailbox,
+        handover: Handover,
+    ) -> Self {
+        let filters: Option<Vec<_>> = links.iter_mut().map(Link::take_filter).collect();
+        filters.into_iter().for_each(|filters| translator.set_filters(filters));
         Self {
             links,
             translator,

@@ -3,6 +3,7 @@
 use super::explicit::{ExplicitAnswer, ExplicitRequest};
 use super::tunnels::TunnelSet;
 use crate::admin::{Edit, Filter};
+use sixway_dataplane::fair_share::SenderTable;
 use sixway_dataplane::mechanism::four_over_six::Binding;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::nat46::MappingCounts;
@@ -46,6 +47,8 @@ pub trait Translator: Send + 'static {
     fn emptied(&mut self, now: Instant);
     /// Every queue was empty in the last turn, after what was taken out of it.
     fn caught_up(&mut self) {}
+    /// Each queue has one of these filters in front of it, for the time of an overload.
+    fn set_filters(&mut self, _filters: Vec<Box<dyn SenderTable>>) {}
     /// What was decided on so far has been sent.
     fn settle(&mut self, now: Instant);
     /// Stops offloading sessions, and moves offloaded ones back to the engine.

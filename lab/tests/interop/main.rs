@@ -39,6 +39,7 @@ mod nat46;
 mod nat64;
 mod npt66;
 mod one_address;
+mod overload;
 mod package;
 mod path_mtu;
 mod pcp;
@@ -271,6 +272,7 @@ fn all() -> Vec<Interop> {
         nat44_programs::TESTS,
         ftp::TESTS,
         one_address::TESTS,
+        overload::TESTS,
         pcp::TESTS,
         pcp_anycast::TESTS,
         pcp_changes::TESTS,

@@ -1,5 +1,6 @@
 //! Opens a TUN device with its queues, with as many offloads as the kernel supports.
 
+use super::overload_filter::{self, Senders};
 use super::{Abilities, BlockMap, Steering, TunQueue, steering};
 use crate::syscall::{annotate, interface_request, ioctl, ioctl_number};
 use crate::{interface, queue_discipline};
@@ -27,6 +28,9 @@ pub struct TunConfig {
     pub abilities: Abilities,
     /// How the kernel is to choose the queue; `None`, or a kernel that cannot: by a hash of the flow.
     pub steering: Option<Steering>,
+    /// The bits of the IPv6 prefix of a sender, if packets of heavy senders may be dropped in front of the queues while the engine is overloaded. A
+    /// kernel that cannot do this is accepted.
+    pub senders: Option<u8>,
 }
 
 impl Default for TunConfig {
@@ -39,6 +43,7 @@ impl Default for TunConfig {
             realm: Realm(0),
             abilities: Abilities::ALL,
             steering: None,
+            senders: None,
         }
     }
 }
@@ -121,11 +126,29 @@ impl Tun {
             .filter(|_| has_several)
             .and_then(|steering| steering::attach(queues[0].descriptor(), steering).ok());
         if !config.found {
+            set_filters(&mut queues, config, has_several);
             // Spares memory and time; where the kernel refuses, everything works as well.
             let _ = queue_discipline::remove(&name);
             interface::set_queue_length(&name, interface::QUEUE_LENGTH)?;
         }
         Ok(Self { name, abilities, blocks, queues })
+    }
+}
+
+/// Attaches the overload filter to a device, or detaches that of an earlier process.
+fn set_filters(queues: &mut [TunQueue], config: &TunConfig, has_several: bool) {
+    let Some(first) = queues.first() else { return };
+    let count = if has_several { u16::try_from(queues.len()).unwrap_or(u16::MAX) } else { 1 };
+    let senders = config.senders.map(|bits| Senders { bits, realm: config.realm });
+    let filters = senders.map(|senders| overload_filter::attach(first.descriptor(), senders, count));
+    match filters {
+        Some(Ok(filters)) => {
+            queues.iter_mut().zip(filters).for_each(|(queue, filter)| queue.set_filter(filter));
+        }
+        Some(Err(_)) | None => {
+            // Then there is none: a kernel that knows no filters has none to detach either.
+            let _ = overload_filter::detach(first.descriptor());
+        }
     }
 }
 

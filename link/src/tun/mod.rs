@@ -4,11 +4,14 @@
 
 mod abilities;
 mod device;
+pub mod ebpf;
+pub mod overload_filter;
 mod queue;
 pub mod steering;
 pub mod virtio;
 
 pub use abilities::Abilities;
 pub use device::{Persistence, Tun, TunConfig};
+pub use overload_filter::OverloadFilter;
 pub use queue::TunQueue;
 pub use steering::{BlockMap, Steering};

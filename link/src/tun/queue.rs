@@ -1,11 +1,13 @@
 //! One queue of a TUN device: a link.
 
 use super::Abilities;
+use super::overload_filter::OverloadFilter;
 use super::virtio::{self, Header};
 use crate::counters::LinkCounters;
 use crate::segmentation::Plain;
 use crate::syscall::{annotate, read, write};
 use crate::{BATCH_OCTETS, Link};
+use sixway_dataplane::fair_share::SenderTable;
 use sixway_dataplane::frame::{Ingress, Realm};
 use sixway_dataplane::{Checksum, Frame, Offload, SegmentKind};
 use std::io;
@@ -22,12 +24,13 @@ pub struct TunQueue {
     /// It only sends: another one reads.
     sends_only: bool,
     realm: Realm,
+    filter: Option<OverloadFilter>,
 }
 
 impl TunQueue {
     pub(super) fn new(fd: OwnedFd, abilities: Abilities, realm: Realm) -> Self {
         let (counters, plain) = (LinkCounters::default(), Plain::default());
-        Self { fd, abilities, counters, plain, sends_only: false, realm }
+        Self { fd, abilities, counters, plain, sends_only: false, realm, filter: None }
     }
 
     /// Another end of the same queue, that only sends.
@@ -41,6 +44,11 @@ impl TunQueue {
     /// What the kernel granted this device.
     pub const fn abilities(&self) -> Abilities {
         self.abilities
+    }
+
+    /// The filter that is in front of it.
+    pub(super) fn set_filter(&mut self, filter: OverloadFilter) {
+        self.filter = Some(filter);
     }
 
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
@@ -86,7 +94,7 @@ impl TunQueue {
     /// Sends a frame that the kernel cannot take as it is: cut, or with its checksum finished.
     #[cold]
     fn send_plainly(&mut self, frame: &mut Frame) -> io::Result<()> {
-        let Self { fd, abilities, plain, counters, sends_only: _, realm: _ } = self;
+        let Self { fd, abilities, plain, counters, sends_only: _, realm: _, filter: _ } = self;
         plain.each(frame, counters, |frame, counters| {
             write_frame(fd.as_fd(), *abilities, Header::default(), frame, counters)
         })
@@ -138,6 +146,10 @@ impl Link for TunQueue {
 
     fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         (!self.sends_only).then(|| self.descriptor())
+    }
+
+    fn take_filter(&mut self) -> Option<Box<dyn SenderTable>> {
+        Some(Box::new(self.filter.take()?))
     }
 
     fn counters(&self) -> &LinkCounters {

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test and benchmark uses its part")]
 
 pub mod peer;
+pub mod test_run;
 
 use sixway_link::{Link, LinkCounters, Tun, TunConfig, interface, sysctl::Sysctl};
 use std::net::{IpAddr, UdpSocket};

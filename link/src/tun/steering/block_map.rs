@@ -1,22 +1,10 @@
 //! The owners of the port blocks, in a map that the steering program reads.
 
-use super::bpf::{self, Command};
 use super::queue_choice::Steering;
+use crate::tun::ebpf::{self, Command, bpf};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
-
-const BPF_MAP_TYPE_ARRAY: u32 = 2;
-
-/// The beginning of union bpf_attr as BPF_MAP_CREATE reads it; the kernel takes what is missing for zeroes.
-#[repr(C)]
-struct MapCreate {
-    kind: u32,
-    key_size: u32,
-    value_size: u32,
-    entries: u32,
-    flags: u32,
-}
 
 /// The beginning of union bpf_attr as BPF_MAP_UPDATE_ELEM reads it.
 #[repr(C)]
@@ -37,15 +25,7 @@ impl BlockMap {
     /// # Errors
     /// The kernel's error of BPF_MAP_CREATE or BPF_MAP_UPDATE_ELEM.
     pub fn new(steering: &Steering) -> io::Result<Self> {
-        let attributes = MapCreate {
-            kind: BPF_MAP_TYPE_ARRAY,
-            key_size: 4,
-            value_size: 4,
-            entries: steering.blocks(),
-            flags: 0,
-        };
-        // SAFETY: the attributes are those of this command, without pointers.
-        let map = Self(Arc::new(unsafe { bpf::open(Command::MapCreate, &attributes) }?));
+        let map = Self(Arc::new(ebpf::array(size_of::<u32>() as u32, steering.blocks(), 0)?));
         for block in 0..steering.blocks() {
             map.set(block, steering.first_owner(block))?;
         }

@@ -6,17 +6,13 @@
 //! destination port or ICMP identifier, which it looks up in a map of the blocks' owners, other IPv4 packets by their addresses. It may be wrong (static bindings, ICMP errors, fragments, a
 //! block that moves): then the worker hands the packet over.
 
-mod assembler;
 mod attach;
 mod block_map;
-mod bpf;
 mod program;
 mod queue_choice;
 
 pub(super) use attach::attach;
 
-pub use assembler::Instruction;
-pub use attach::load;
 pub use block_map::BlockMap;
 pub use program::steering_program;
 pub use queue_choice::Steering;

@@ -4,18 +4,32 @@
 //! packet, from its IP header on, and end the program with 0 where the packet ends too early. These loads want the context in
 //! r6 and put the number into r0; r1 to r5 are lost, r7 to r9 are kept.
 
-use super::assembler::{
-    ADD, ALWAYS, AND, Assembler, BYTE, DIV, EQUAL, EXCLUSIVE_OR, HALF, Instruction, Label, MOVE, MUL,
-    NOT_EQUAL, SHIFT_LEFT, SHIFT_RIGHT, WORD,
-};
 use super::block_map::BlockMap;
 use super::queue_choice::{SPREAD, Steering};
+use crate::tun::ebpf::Instruction;
+use crate::tun::ebpf::assembler::{
+    ADD, ALWAYS, AND, Assembler, BYTE, DIV, EQUAL, EXCLUSIVE_OR, HALF, MOVE, MUL, NOT_EQUAL, SHIFT_LEFT,
+    SHIFT_RIGHT, WORD,
+};
 use sixway_dataplane::nat::Spread;
 use sixway_wire::{Prefix4, protocol};
 
+/// Jump targets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Label {
+    Ipv6,
+    Inside4,
+    Pool,
+    Ports,
+    Block,
+    Addresses,
+    Scale,
+    Nobody,
+}
+
 /// The program that returns [`Steering::worker_by`] of a packet, where blocks have the owners of the map.
 pub fn steering_program(steering: &Steering, blocks: &BlockMap) -> Vec<Instruction> {
-    let mut program = Assembler::default();
+    let mut program = Assembler::<Label>::default();
     program.registers(MOVE, 6, 1);
     program.load(BYTE, 0);
     program.number(SHIFT_RIGHT, 0, 4);
@@ -68,7 +82,7 @@ pub fn steering_program(steering: &Steering, blocks: &BlockMap) -> Vec<Instructi
 }
 
 /// Ends with the owner of an IPv4 packet's destination port or ICMP identifier, or jumps to [`Label::Addresses`].
-fn go_by_port(program: &mut Assembler, steering: &Steering, blocks: &BlockMap) {
+fn go_by_port(program: &mut Assembler<Label>, steering: &Steering, blocks: &BlockMap) {
     // r7 becomes the length of the IPv4 header.
     program.load(BYTE, 0);
     program.number(AND, 0, 0x0f);
@@ -95,7 +109,7 @@ fn go_by_port(program: &mut Assembler, steering: &Steering, blocks: &BlockMap) {
 }
 
 /// Jumps if the address at this offset is in one of the prefixes.
-fn jump_if_in(program: &mut Assembler, at: i32, prefixes: &[Prefix4], to: Label) {
+fn jump_if_in(program: &mut Assembler<Label>, at: i32, prefixes: &[Prefix4], to: Label) {
     program.load(WORD, at);
     for prefix in prefixes {
         program.registers(MOVE, 1, 0);
@@ -106,7 +120,7 @@ fn jump_if_in(program: &mut Assembler, at: i32, prefixes: &[Prefix4], to: Label)
 }
 
 /// r7 becomes the sum of the words of a source address at this offset, as far as the subscriber's prefix goes, each times its key.
-fn add_words(program: &mut Assembler, spread: &Spread, at: i32, words: usize) {
+fn add_words(program: &mut Assembler<Label>, spread: &Spread, at: i32, words: usize) {
     program.constant(7, 0, spread.sum());
     for (place, (mask, key)) in spread.words().into_iter().take(words).enumerate() {
         if mask != 0 {

@@ -1,4 +1,4 @@
-//! bpf(2), as far as the steering program needs it.
+//! bpf(2), as far as a TUN device's programs need it.
 
 use crate::syscall::failed;
 use std::io;
@@ -6,7 +6,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 
 /// A command of bpf(2).
 #[derive(Clone, Copy)]
-pub(super) enum Command {
+pub(in crate::tun) enum Command {
     MapCreate = 0,
     MapUpdateElement = 2,
     ProgramLoad = 5,
@@ -27,7 +27,7 @@ impl Command {
 ///
 /// # Safety
 /// `T` must be the beginning of `union bpf_attr` as the command reads it; each pointer in it must be valid for the call.
-pub(super) unsafe fn bpf<T>(command: Command, attributes: &T) -> io::Result<libc::c_long> {
+pub(in crate::tun) unsafe fn bpf<T>(command: Command, attributes: &T) -> io::Result<libc::c_long> {
     // SAFETY: the attributes outlive the call, and the size is theirs; the caller guarantees what they hold.
     let result = unsafe {
         libc::syscall(libc::SYS_bpf, command as libc::c_long, std::ptr::from_ref(attributes), size_of::<T>())
@@ -39,7 +39,7 @@ pub(super) unsafe fn bpf<T>(command: Command, attributes: &T) -> io::Result<libc
 ///
 /// # Safety
 /// As for [`bpf`]; the command must return a descriptor.
-pub(super) unsafe fn open<T>(command: Command, attributes: &T) -> io::Result<OwnedFd> {
+pub(in crate::tun) unsafe fn open<T>(command: Command, attributes: &T) -> io::Result<OwnedFd> {
     // SAFETY: the caller guarantees the attributes.
     let fd = unsafe { bpf(command, attributes) }?;
     // SAFETY: the kernel has just opened it for us; descriptors are ints.
