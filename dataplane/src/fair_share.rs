@@ -75,7 +75,7 @@ enum State {
         busy: Option<(Instant, u64)>,
     },
     /// There is a standing queue.
-    Overloaded(Overload),
+    Overloaded(Box<Overload>),
 }
 
 #[derive(Debug)]
@@ -177,7 +177,7 @@ impl FairShares {
         self.seed = self.seed.wrapping_add(1);
         let rule = FilterRule { hash: SenderHash::new(self.seed), limit: u32::MAX };
         let offered = buckets(&self.tables).map(|bucket| bucket.offered.load(Ordering::Relaxed)).collect();
-        let overload = Overload {
+        let overload = Box::new(Overload {
             rule,
             began: now,
             in_front,
@@ -191,7 +191,7 @@ impl FairShares {
             age: 0,
             intervals: 0,
             blind: 0,
-        };
+        });
         set_levels(&self.tables, 0);
         overload.tell(&mut self.tables);
         self.state = State::Overloaded(overload);
