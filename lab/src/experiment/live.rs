@@ -217,7 +217,7 @@ impl Running for WithThreads<'_> {
         }
     }
 
-    fn memory(&self) -> Result<Option<MemoryReading>> {
+    fn memory(&self) -> Result<MemoryReading> {
         self.running.memory()
     }
 

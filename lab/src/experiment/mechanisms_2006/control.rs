@@ -186,10 +186,8 @@ mod tests {
         let all =
             [&bubble, &ping, &bubble].map(|packet| Captured { time: Duration::ZERO, packet: packet.clone() });
         let mut sheet = Sheet::new(std::path::PathBuf::new());
-        sheet.tester(crate::results::TesterCost::default());
         count(&all, &mut sheet);
-        let (values, ..) = sheet.into_parts().unwrap();
-        let value = |name: &str| values[name].value;
+        let value = |name: &str| sheet.values()[name].value;
         assert_eq!([value("packets"), value("octets")], [3.0, (2 * bubble.len() + ping.len()) as f64]);
         assert_eq!([value("bubbles"), value("echoes"), value("others")], [2.0, 1.0, 0.0]);
     }
