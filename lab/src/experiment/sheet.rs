@@ -131,9 +131,8 @@ impl Sheet {
         }
     }
 
-    /// Notes that a CPU of the device is the tester's, too: to be called after [`Sheet::tester`].
-    pub fn shares_a_cpu(&mut self) {
-        let why = "the device's workers and the tester shared a CPU".to_owned();
+    /// Notes why the tester was the limit, whatever its cost says: to be called after [`Sheet::tester`].
+    pub fn limited_by_tester(&mut self, why: String) {
         self.verdict = Some(Verdict::TesterBound { why });
     }
 

@@ -325,19 +325,25 @@ impl XdpResponder {
 pub struct FrameStream<'a> {
     /// The sender.
     pub sender: &'a StampedFrames<'a>,
-    /// The sink: at the other end, or at the sender's device if there is a responder.
-    pub sink: &'a StampedSink,
+    /// The sink: at the other end, or at the sender's device if there is a responder. `None`: nobody counts what arrives.
+    pub sink: Option<&'a StampedSink>,
 }
 
 impl Load for FrameStream<'_> {
     /// At [`Pace::Open`] with even gaps and [`Pace::AsFastAsPossible`], until a time or a count. To be called on the tester's CPU.
     fn run(&self, pace: Pace, until: Until) -> Result<Outcome> {
-        let before = self.sink.seen()?;
+        let Some(sink) = self.sink else {
+            let (outcome, first) = self.sender.host.enter(|| self.send(pace, until))??;
+            let octets = outcome.sent * (self.sender.frame.len() as u64 - 14);
+            let took = Duration::from_nanos(clock::now() - first);
+            return Ok(Outcome { octets, took, ..outcome });
+        };
+        let before = sink.seen()?;
         // `enter` has a thread of its own, on the same CPU.
         let (mut outcome, first) = self.sender.host.enter(|| self.send(pace, until))??;
         let ended = clock::now();
-        self.wait(before.packets + outcome.sent)?;
-        let after = self.sink.seen()?;
+        wait(sink, before.packets + outcome.sent)?;
+        let after = sink.seen()?;
         outcome.answered = after.packets - before.packets;
         outcome.lost = outcome.sent.saturating_sub(outcome.answered);
         outcome.duplicated = after.repeated - before.repeated;
@@ -354,22 +360,22 @@ impl Load for FrameStream<'_> {
     }
 }
 
-impl FrameStream<'_> {
-    /// Waits until this many have come, none has come for a time, or what is under way is lost.
-    fn wait(&self, all: u64) -> Result<()> {
-        let start = clock::now();
-        let (mut came, mut last) = (self.sink.count()?, start);
-        while came < all && !is_over(clock::now() - start, clock::now() - last) {
-            interrupt::check()?;
-            std::thread::sleep(Duration::from_millis(2));
-            let now = self.sink.count()?;
-            if now > came {
-                (came, last) = (now, clock::now());
-            }
+/// Waits until this many have come, none has come for a time, or what is under way is lost.
+fn wait(sink: &StampedSink, all: u64) -> Result<()> {
+    let start = clock::now();
+    let (mut came, mut last) = (sink.count()?, start);
+    while came < all && !is_over(clock::now() - start, clock::now() - last) {
+        interrupt::check()?;
+        std::thread::sleep(Duration::from_millis(2));
+        let now = sink.count()?;
+        if now > came {
+            (came, last) = (now, clock::now());
         }
-        Ok(())
     }
+    Ok(())
+}
 
+impl FrameStream<'_> {
     /// How many frames the sender makes in a second without a pause. What becomes of them does not matter; it is over when this returns.
     ///
     /// # Errors

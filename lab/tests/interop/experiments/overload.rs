@@ -8,18 +8,18 @@ use sixway_lab::results::Verdict;
 
 pub const TESTS: &[Interop] = &[Interop::new(
     "overload_at_its_smallest_degrades_no_goodput_and_leaves_the_light_subscriber_alone_below_the_capacity",
-    &["sixway"],
+    &["sixway", "clang", "ethtool"],
     overload,
 )];
 
 pub const INSTANCES: &[Instance] = &[OVERLOAD];
 
 const OVERLOAD: Instance =
-    Instance { experiment: &experiment::Overload, devices: &["sixway"], set: &[("load", "0.1,1.2")] };
+    Instance { experiment: &experiment::Overload, devices: &["sixway"], set: &[("load", "0.1,1.2,10")] };
 
 fn overload() -> Result<()> {
     let results = OVERLOAD.run()?;
-    assert_eq!(results.samples.len(), 2, "two loads");
+    assert_eq!(results.samples.len(), 3, "three loads");
     for sample in &results.samples {
         let value = |name: &str| sample.values.get(name).map(|value| value.value).unwrap_or(f64::NAN);
         assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");
@@ -28,6 +28,10 @@ fn overload() -> Result<()> {
         assert!((0.5 - 1e-9..=1.0 + 1e-9).contains(&fairness), "{sample:#?}");
         let established = sample.values.get("established").map_or(0, |value| value.n);
         assert!(established > 0, "{sample:#?}");
+        // What the tester did not offer is said.
+        let (load, offered) = (sample.cell.at("load"), value("offered-load"));
+        let is_tester_bound = matches!(sample.verdict, Verdict::TesterBound { .. });
+        assert!(offered < 1.1 * load && (offered >= 0.9 * load || is_tester_bound), "{sample:#?}");
         if sample.cell.at("load") < 1.0 {
             // What is offered is a tenth of what the device does.
             assert_eq!((value("established-loss"), value("new-loss")), (0.0, 0.0), "{sample:#?}");

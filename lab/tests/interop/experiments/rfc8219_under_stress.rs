@@ -20,7 +20,7 @@ const STRESS: Instance =
 const NO_RESET: Instance = instance(&["kernel-masquerade", "kernel"], &[("series", "reset")]);
 const SEVERAL: Instance = instance(
     &["sixway"],
-    &[("series", "double,cores"), ("frame", "1518"), ("workers", "2"), ("precision", "1")],
+    &[("series", "double,cores,tcp"), ("frame", "1518"), ("workers", "2"), ("precision", "1")],
 );
 
 const fn instance(
@@ -47,6 +47,8 @@ fn stress() -> Result<()> {
                 assert!(value("trials") >= 1.0 && value("burst-rate") > 0.0, "{sample:#?}");
                 // Far more than its queues hold.
                 assert_eq!(value("at-ceiling"), 0.0, "{sample:#?}");
+                // One way: but for a neighbour's packet or two.
+                assert!(value("came-back") < 8.0, "{sample:#?}");
                 assert!(value("burst") <= (value("ceiling") * 0.3).max(16.0) + 1.0, "{sample:#?}");
             }
             "recovery" => {
@@ -71,16 +73,23 @@ fn stress() -> Result<()> {
 
 fn several() -> Result<()> {
     let results = SEVERAL.run()?;
-    assert_eq!(results.samples.len(), 2);
+    assert_eq!(results.samples.len(), 3);
     for sample in &results.samples {
         assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");
         let value = |name: &str| value(sample, name);
+        if sample.cell.series == "tcp" {
+            assert!(value("connections-rate") >= 100.0 && value("cpu-per-connection") > 0.0, "{sample:#?}");
+            assert!(sample.values.get("setup").is_some_and(|setup| setup.n > 0), "{sample:#?}");
+            continue;
+        }
         assert!(value("throughput-given") >= value("throughput"), "{sample:#?}");
         assert!(value("trials") >= 2.0 && value("ceiling") > 1_000.0, "{sample:#?}");
         assert!(value("cpu-per-packet") > 0.0, "{sample:#?}");
         if sample.cell.series == "cores" {
             assert!(sample.commands.iter().any(|line| line.contains("workers = 2")), "{sample:#?}");
             let is_tester_bound = matches!(sample.verdict, Verdict::TesterBound { .. });
+            let cpus = std::thread::available_parallelism().map_or(1, usize::from).min(2);
+            assert_eq!(value("receiving-cpus"), cpus as f64, "a link of the device for each: {sample:#?}");
             assert!(value("shared") == 0.0 || is_tester_bound, "{sample:#?}");
         }
     }
