@@ -107,14 +107,18 @@ fn pool(place: &Place, addresses: &[String]) -> String {
     format!("\n[[pool]]\nname = \"main\"\n{of}")
 }
 
-/// Room for as many sessions as a pool has ports, if that is more than the usual number.
+/// Room for as many sessions and bindings as a pool has ports, if that is more than the usual number.
 fn sessions(pool: &[String]) -> String {
     let addresses = |prefix: &String| {
         let length: u32 = prefix.split_once('/').map_or(Some(32), |(_, length)| length.parse().ok())?;
         1_u64.checked_shl(32_u32.checked_sub(length)?)
     };
     let ports = pool.iter().filter_map(addresses).sum::<u64>() * 64_512;
-    if ports <= 1 << 20 { String::new() } else { format!("max_sessions = {}\n", ports.min(1 << 24)) }
+    let most = ports.min(1 << 24);
+    match most > 1 << 20 {
+        true => format!("max_sessions = {most}\nmax_bindings = {most}\n"),
+        false => String::new(),
+    }
 }
 
 fn nat64(place: &Place, task: &Nat64) -> String {
@@ -295,8 +299,8 @@ mod tests {
     fn a_large_pool_has_room_for_the_sessions_of_its_ports() {
         let of = |pool: &str| sessions(&[pool.to_owned()]);
         assert_eq!((of("198.19.1.1/32"), of("198.19.1.1")), (String::new(), String::new()));
-        assert_eq!(of("198.19.1.0/27"), "max_sessions = 2064384\n");
-        assert_eq!(of("198.18.0.0/15"), "max_sessions = 16777216\n");
+        assert_eq!(of("198.19.1.0/27"), "max_sessions = 2064384\nmax_bindings = 2064384\n");
+        assert_eq!(of("198.18.0.0/15"), "max_sessions = 16777216\nmax_bindings = 16777216\n");
         assert_eq!(sessions(&[]), "");
     }
 }

@@ -25,7 +25,7 @@ const ABOUT: About = About {
          half times as much as it forwards. What was really offered has two columns: one core of a tester does not reach ten times the capacity of \
          a fast device, and such a row is tester-bound.",
         "Goodput is what the device has sent to the server while the load lasts, by its own link's counter without the light subscriber's \
-         packets. The heavy one's frames go to an address at which the server drops them at once.",
+         packets. The heavy one's frames go to an address at which the server drops them immediately.",
         "The light subscriber has 500 round trips a second on four flows that exist before, and opens 20 TCP connections a second. Their \
          times count from when they were due.",
         "Fairness is Jain's index of what each of the two got of its max-min fair share: 1 is fair, 0.5 means that one got nothing.",
@@ -36,7 +36,7 @@ const ABOUT: About = About {
         axes: &["load"],
         columns: &[
             Column { value: "offered", title: "offered" },
-            Column { value: "offered-load", title: "offered, in capacities" },
+            Column { value: "offered-load", title: "offered, of the capacity" },
             Column { value: "goodput", title: "goodput" },
             Column { value: "of-capacity", title: "of the capacity" },
             Column { value: "established", title: "round trip of established flows" },

@@ -27,7 +27,7 @@ const CALIBRATION: Duration = Duration::from_millis(400);
 const ABOVE: f64 = 1.5;
 /// Ports of the server for the light subscriber's flows and connections.
 const PORTS: [u16; 2] = [7_100, 7_200];
-/// A tester that offers less than this share of what is asked for is the limit.
+/// A tester that offers less than this share of what is requested is the limit.
 const ENOUGH: f64 = 0.9;
 
 /// How long a row is loaded: ten seconds at scale 1.
@@ -182,7 +182,7 @@ impl Stage for Loaded {
         sheet.value("offered", offered, Unit::PerSecond);
         sheet.value("goodput", goodput, Unit::PerSecond);
         sheet.value("of-capacity", goodput / self.capacity.max(1.0), Unit::Share);
-        sheet.value("offered-load", offered / self.capacity.max(1.0), Unit::Count);
+        sheet.value("offered-load", offered / self.capacity.max(1.0), Unit::Share);
         sheet.value("heavy-loss", (1.0 - goodput / offered.max(1.0)).max(0.0), Unit::Lost);
         if let Some(why) = fell_short(offered, cell.at("load"), self.capacity) {
             sheet.limited_by_tester(why);

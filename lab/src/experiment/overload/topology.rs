@@ -44,7 +44,7 @@ const SERVER6: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0x8000, 0, 0, 0, 2);
 /// The server through NAT64.
 const TRANSLATED: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0x6464, 0, 0, 0xc613, 2);
 const OUTSIDE: &str = "out0";
-/// Addresses of the server at which nobody listens: it drops what frames bring there at once.
+/// Addresses of the server at which nobody listens: it drops what frames bring there immediately.
 const NOBODY4: Ipv4Addr = Ipv4Addr::new(198, 19, 0, 3);
 const NOBODY6: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0x8000, 0, 0, 0, 3);
 const TRANSLATED_NOBODY: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0x6464, 0, 0, 0xc613, 3);
@@ -96,7 +96,7 @@ impl Scene {
         Ok(Self { running, network, cores: line.cores, target, listens, any, frames })
     }
 
-    /// Lets frames arrive at the server, which drops them at once. Else it would answer each with an ICMP error.
+    /// Lets frames arrive at the server, which drops them immediately. Else it would answer each with an ICMP error.
     pub fn expect_frames(&self) -> Result<()> {
         let (device, server) = (self.network.host("device")?, self.network.host("server")?);
         let [a, b, c, d, e, f] = link_address(server, "up0")?;

@@ -60,8 +60,8 @@ const ABOUT: About = About {
          tester's: such a row is tester-bound, and only its CPU time of a frame says something.",
         "The mapping of the tester's near end is the last of all; the others are of hosts that do not send.",
         "The rate of new connections is the highest at which each of 2,000 new flows gets an answer to its first frame; that of TCP the highest \
-         at which each of 2,000 connections is established, carries an octet each way and is closed, with 64 at once.",
-        "By connections the device begins anew for each number. More than 600,000 are established and validated in a minute each. A number that \
+         at which each of 2,000 connections is established, carries an octet each way and is closed, with 64 at the same time.",
+        "By connections the device begins anew for each number. More than 1,200,000 are established in two minutes, and validated in two more. A number that \
          the machine has no memory for, or no room in the kernel's table, is a row without figures that says so.",
     ],
     tables: &[

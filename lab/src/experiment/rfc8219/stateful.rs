@@ -28,7 +28,7 @@ const FRAME: usize = 84;
 /// Frames a second by which a table is filled where its rate is not what is measured, and validated.
 const CAREFUL: f64 = 10_000.0;
 /// How long a table of more is filled, and validated: both, and what is measured then, have to be over before the first ones expire.
-const FILLED: f64 = 60.0;
+const FILLED: f64 = 120.0;
 /// Octets of memory for a connection, at the device and at the tester, that a table needs at least.
 const OCTETS: u64 = 512;
 /// How often a table that was not filled is filled again (RFC 9693 leaves that to the tester).

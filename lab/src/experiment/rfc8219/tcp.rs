@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Connections that may be under way at the same time.
-const AT_ONCE: u16 = 64;
+const TOGETHER: u16 = 64;
 
 /// A device between the tester's ends.
 pub struct TcpConnections {
@@ -52,7 +52,7 @@ impl NewConnections<'_> {
             listens: SocketAddr::new(*listens, TARGET),
             request: 1,
             response: 1,
-            workers: AT_ONCE,
+            workers: TOGETHER,
         };
         transactions.run(pace, Until::Count(self.count))
     }
@@ -76,7 +76,7 @@ impl Stage for TcpConnections {
         self.scene.ends.warm_up(128)?;
         let Scene { running, ends } = &self.scene;
         let mut trial = NewConnections { tester: ends, count: cell.at("flows") as u64 };
-        let closed = Pace::Closed { in_flight: AT_ONCE, pause: Duration::ZERO, resend: None };
+        let closed = Pace::Closed { in_flight: TOGETHER, pause: Duration::ZERO, resend: None };
         let ceiling = trial.establish(closed)?.per_second().max(LEAST);
         let search =
             Search { rates: (LEAST, ceiling), passed: 0.0, loss: 0.0, precision: self.precision, repeats: 3 };
