@@ -37,6 +37,15 @@ const FLOWS: u32 = 1_024;
 /// Packets for which it is known whether they came before.
 const KNOWN: u64 = 512 * 512 * 64;
 
+/// How long is waited for a number of memory for frames.
+const FULL: Duration = Duration::from_secs(5);
+
+/// Whether an error is that of the kernel without a free number (ENOSPC).
+fn is_full(error: &(dyn std::error::Error + 'static)) -> bool {
+    let own = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error);
+    own == Some(libc::ENOSPC) || error.source().is_some_and(is_full)
+}
+
 /// Compiles the programs into a folder; where they are then.
 ///
 /// # Errors
@@ -180,17 +189,28 @@ impl<'a> StampedFrames<'a> {
         Ok(out)
     }
 
-    /// Sends this many. To be called inside the host's namespace.
+    /// Sends this many. To be called inside the host's namespace. Each call takes one of the kernel's 65,534 numbers of memory for frames, which is
+    /// free again when its last frame is: in an overload all of them may be in use for a moment.
     fn send(&self, count: u32, batch: u32) -> Result<()> {
-        let options = TestRunOptions {
-            data_in: Some(&self.frame),
-            ctx_in: Some(&self.context),
-            repeat: count,
-            attrs: TestRunAttrs::new().xdp_live_frames(batch),
-            ..TestRunOptions::new()
-        };
-        let sent = self.sender()?.test_run(options);
-        sent.map_err(|error| refused("sending frames (BPF_PROG_RUN)", &error)).map(drop)
+        let start = clock::now();
+        loop {
+            let options = TestRunOptions {
+                data_in: Some(&self.frame),
+                ctx_in: Some(&self.context),
+                repeat: count,
+                attrs: TestRunAttrs::new().xdp_live_frames(batch),
+                ..TestRunOptions::new()
+            };
+            match self.sender()?.test_run(options) {
+                Err(error) if is_full(&error) && clock::now() - start < clock::nanoseconds(FULL) => {
+                    interrupt::check()?;
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                sent => {
+                    return sent.map_err(|error| refused("sending frames (BPF_PROG_RUN)", &error)).map(drop);
+                }
+            }
+        }
     }
 
     fn sender(&self) -> Result<&Xdp> {
@@ -488,6 +508,15 @@ mod tests {
     fn frames_are_lost_when_none_has_come_for_a_time_and_after_a_second() {
         let over = |sent: u64, came: u64| is_over(sent * 1_000_000, came * 1_000_000);
         assert!(!over(900, 100) && over(300, 300) && over(1_000, 0) && !over(299, 299));
+    }
+
+    #[test]
+    fn a_kernel_without_a_free_number_is_told_from_other_errors() {
+        let error = |number| {
+            let io_error = std::io::Error::from_raw_os_error(number);
+            aya::programs::ProgramError::SyscallError(aya::sys::SyscallError { call: "x", io_error })
+        };
+        assert!(is_full(&error(libc::ENOSPC)) && !is_full(&error(libc::ENOMEM)));
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub fn filling(flows: f64) -> f64 {
 
 /// Why a table of this size is not filled on a machine.
 fn no_room(flows: u64, is_kernels: bool, here: &Machine) -> Option<String> {
-    let (needed, has) = (flows * OCTETS >> 20, here.memory_mb);
+    let (needed, has) = ((flows * OCTETS) >> 20, here.memory_mb);
     if needed > has {
         return Some(format!(
             "{flows} connections need about {needed} MiB of memory, and this machine has {has} MiB"
