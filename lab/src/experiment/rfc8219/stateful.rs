@@ -47,6 +47,17 @@ pub struct Stateful {
     precision: f64,
 }
 
+/// Where frames came from, now or before. A connection that exists comes from the same place again.
+fn merged(before: Vec<FlowState>, now: Vec<FlowState>) -> Vec<FlowState> {
+    if before.is_empty() {
+        return now;
+    }
+    let mut all = [before, now].concat();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
 /// Frames a second by which a table of this size is filled and validated.
 pub fn filling(flows: f64) -> f64 {
     (flows / FILLED).max(CAREFUL)
@@ -112,15 +123,18 @@ impl Stateful {
             .answered)
     }
 
-    /// A table with this number of connections, all of them validated.
+    /// A table with this number of connections, all of them validated. If frames were lost, all are sent again: those that exist stay.
     fn filled(&mut self, flows: u32) -> Result<Filled> {
-        let mut validated = 0;
+        self.scene.running.forget()?;
+        let ends = frame_ends(&self.scene.ends, &self.live, FRAME, flows);
+        let (mut states, mut validated) = (Vec::new(), 0);
         for _ in 0..=AGAIN {
-            let filled = self.fill(flows, filling(flows.into()))?;
-            if filled.validated == u64::from(flows) {
-                return Ok(filled);
+            let (outcome, seen) = self.live.establish(&ends, at(filling(flows.into())))?;
+            states = merged(states, seen);
+            validated = self.come_back(&states)?;
+            if validated == u64::from(flows) {
+                return Ok(Filled { validated, states, outcome });
             }
-            validated = filled.validated;
         }
         Err(Failure::Unexpected(format!(
             "of {flows} connections {validated} were established, after {AGAIN} repetitions"
@@ -264,6 +278,13 @@ mod tests {
             "1000000 connections are more than this kernel's table holds, 262144 (nf_conntrack_max)"
         );
         assert_eq!(no_room(100_000, true, &here), None);
+    }
+
+    #[test]
+    fn what_came_now_or_before_is_there_once() {
+        let [one, two, three] = [[1; 8], [2; 8], [3; 8]];
+        assert_eq!(merged(Vec::new(), vec![two, one]), [two, one], "in the order in which they were sent");
+        assert_eq!(merged(vec![three, one], vec![one, two]), [one, two, three]);
     }
 
     #[test]
