@@ -107,7 +107,8 @@ fn pool(place: &Place, addresses: &[String]) -> String {
     format!("\n[[pool]]\nname = \"main\"\n{of}")
 }
 
-/// Room for as many sessions and bindings as a pool has ports, if that is more than the usual number.
+/// Room for as many sessions and bindings as a pool has ports, if that is more than the usual number. All hosts of a benchmark (RFC 5180 §8) are one
+/// subscriber, whose share would be smaller.
 fn sessions(pool: &[String]) -> String {
     let addresses = |prefix: &String| {
         let length: u32 = prefix.split_once('/').map_or(Some(32), |(_, length)| length.parse().ok())?;
@@ -116,7 +117,9 @@ fn sessions(pool: &[String]) -> String {
     let ports = pool.iter().filter_map(addresses).sum::<u64>() * 64_512;
     let most = ports.min(1 << 24);
     match most > 1 << 20 {
-        true => format!("max_sessions = {most}\nmax_bindings = {most}\n"),
+        true => {
+            format!("max_sessions = {most}\nmax_bindings = {most}\nexempt_subscribers = [\"2001:2::/48\"]\n")
+        }
         false => String::new(),
     }
 }
@@ -299,8 +302,11 @@ mod tests {
     fn a_large_pool_has_room_for_the_sessions_of_its_ports() {
         let of = |pool: &str| sessions(&[pool.to_owned()]);
         assert_eq!((of("198.19.1.1/32"), of("198.19.1.1")), (String::new(), String::new()));
-        assert_eq!(of("198.19.1.0/27"), "max_sessions = 2064384\nmax_bindings = 2064384\n");
-        assert_eq!(of("198.18.0.0/15"), "max_sessions = 16777216\nmax_bindings = 16777216\n");
+        let room = |most: u32| {
+            format!("max_sessions = {most}\nmax_bindings = {most}\nexempt_subscribers = [\"2001:2::/48\"]\n")
+        };
+        assert_eq!(of("198.19.1.0/27"), room(2_064_384));
+        assert_eq!(of("198.18.0.0/15"), room(1 << 24));
         assert_eq!(sessions(&[]), "");
     }
 }
