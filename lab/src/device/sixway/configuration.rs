@@ -107,8 +107,8 @@ fn pool(place: &Place, addresses: &[String]) -> String {
     format!("\n[[pool]]\nname = \"main\"\n{of}")
 }
 
-/// Room for as many sessions and bindings as a pool has ports, if that is more than the usual number. All hosts of a benchmark (RFC 5180 §8) are one
-/// subscriber, whose share would be smaller.
+/// Room for as many sessions and bindings as a pool has ports, if that is more than the usual number. Each host is a
+/// subscriber of its own: the share of a single /64 would be smaller.
 fn sessions(pool: &[String]) -> String {
     let addresses = |prefix: &String| {
         let length: u32 = prefix.split_once('/').map_or(Some(32), |(_, length)| length.parse().ok())?;
@@ -118,7 +118,7 @@ fn sessions(pool: &[String]) -> String {
     let most = ports.min(1 << 24);
     match most > 1 << 20 {
         true => {
-            format!("max_sessions = {most}\nmax_bindings = {most}\nexempt_subscribers = [\"2001:2::/48\"]\n")
+            format!("max_sessions = {most}\nmax_bindings = {most}\nsubscriber_prefix_length = 128\n")
         }
         false => String::new(),
     }
@@ -303,7 +303,7 @@ mod tests {
         let of = |pool: &str| sessions(&[pool.to_owned()]);
         assert_eq!((of("198.19.1.1/32"), of("198.19.1.1")), (String::new(), String::new()));
         let room = |most: u32| {
-            format!("max_sessions = {most}\nmax_bindings = {most}\nexempt_subscribers = [\"2001:2::/48\"]\n")
+            format!("max_sessions = {most}\nmax_bindings = {most}\nsubscriber_prefix_length = 128\n")
         };
         assert_eq!(of("198.19.1.0/27"), room(2_064_384));
         assert_eq!(of("198.18.0.0/15"), room(1 << 24));
