@@ -97,7 +97,7 @@ impl Experiment for Overload {
 
     /// What is lost is waited for, and the capacity is measured once.
     fn seconds(&self, _cell: &Cell, asked: &Asked) -> f64 {
-        2.2 + time(asked.scale).as_secs_f64()
+        1.7 + time(asked.scale).as_secs_f64()
     }
 
     fn build(&self, _cell: &Cell, line: &Line<'_>) -> Result<Box<dyn Stage>> {

@@ -15,11 +15,11 @@ pub const TESTS: &[Interop] = &[Interop::new(
 pub const INSTANCES: &[Instance] = &[OVERLOAD];
 
 const OVERLOAD: Instance =
-    Instance { experiment: &experiment::Overload, devices: &["sixway"], set: &[("load", "0.1,1.2,10")] };
+    Instance { experiment: &experiment::Overload, devices: &["sixway"], set: &[("load", "0.1,2")] };
 
 fn overload() -> Result<()> {
     let results = OVERLOAD.run()?;
-    assert_eq!(results.samples.len(), 3, "three loads");
+    assert_eq!(results.samples.len(), 2, "two loads");
     for sample in &results.samples {
         let value = |name: &str| sample.values.get(name).map(|value| value.value).unwrap_or(f64::NAN);
         assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");
@@ -42,7 +42,7 @@ fn overload() -> Result<()> {
         rows.next().and_then(|it| it.values.get(name)).map_or(f64::NAN, |value| value.value)
     };
     // The report's statement has a narrower limit; what else this machine does meanwhile takes a share of either figure.
-    let (capacity, above) = (value(1.2, "capacity"), value(1.2, "goodput"));
+    let (capacity, above) = (value(2.0, "capacity"), value(2.0, "goodput"));
     assert!(above >= 0.4 * capacity, "{above:.0} packets a second of {capacity:.0}");
     let below = value(0.1, "goodput");
     assert!(above > 3.0 * below, "{above:.0} a second, and {below:.0} with a tenth offered");
