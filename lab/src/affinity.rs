@@ -1,7 +1,7 @@
 //! The CPU that threads run on.
 
 use crate::failure::{Asking as _, Result};
-use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
 /// Binds all threads of a process to one CPU, if there are several.
@@ -26,6 +26,15 @@ pub fn unpin_process(id: u32) -> Result<()> {
         unless_gone(thread, freed.asking(|| format!("freeing {id} (sched_setaffinity)")))?;
     }
     Ok(())
+}
+
+/// The CPUs that a thread may run on.
+///
+/// # Errors
+/// It is gone.
+pub fn cpus_of(thread: i32) -> Result<Vec<usize>> {
+    let may = sched_getaffinity(Pid::from_raw(thread)).asking(|| format!("the CPUs of thread {thread}"))?;
+    Ok((0..CpuSet::count()).filter(|cpu| may.is_set(*cpu).unwrap_or(false)).collect())
 }
 
 /// Threads that wait for the kernel on behalf of others end meanwhile.

@@ -107,16 +107,19 @@ impl View<'_> {
         ours && says.is_none_or(|says| says.get(&ifindex).copied().unwrap_or(false))
     }
 
-    /// Interfaces on which frames arrive: those with attached programs, and for XDP the VLAN devices on them.
+    /// Interfaces on which frames arrive: those with attached programs, and for XDP the VLAN devices on them. In the order of their indices, not
+    /// of the attachments: the same ports in another order would be other programs, which the kernel would verify again.
     pub fn ports(&self) -> Vec<Port> {
+        let mut attached = self.attached.to_vec();
+        attached.sort_unstable_by_key(|one| one.ifindex);
         let mut ports = Vec::new();
-        for one in self.attached {
+        for one in &attached {
             let Some(link) = self.links.iter().find(|link| link.ifindex == one.ifindex) else { continue };
             ports.push(self.port(link, link.ifindex, 0));
             // One that is a part of another is under its rules.
             let is_own = |link: &&Link| link.up && link.vlan.is_some() && link.master.is_none();
             let above = self.links.iter().filter(|link| one.xdp && is_own(link));
-            for link in above.filter(|link| !self.attached.iter().any(|own| own.ifindex == link.ifindex)) {
+            for link in above.filter(|link| !attached.iter().any(|own| own.ifindex == link.ifindex)) {
                 if let Some((_, identifier)) = link.vlan.filter(|(below, _)| *below == one.ifindex) {
                     ports.push(self.port(link, one.ifindex, identifier));
                 }
@@ -238,6 +241,19 @@ mod tests {
             .map(|port| (port.ifindex, port.below, port.vlan, port.mac[5], port.strict, port.tc))
             .collect();
         assert_eq!(seen, [(2, 2, 0, 2, 0, 1), (4, 2, 5, 4, 0, 0), (3, 3, 0, 3, 1, 1)]);
+    }
+
+    /// At the start the order is the kernel's, and later that of the names: `in0` may have been created after `out0`.
+    #[test]
+    fn ports_do_not_depend_on_the_order_in_which_programs_were_attached() {
+        let links = links();
+        let features = xmit(&[2, 3]);
+        let ports = |attached: &[Attached]| {
+            View { links: &links, features: &features, attached, tun: 1, strict: &|_| false }.ports()
+        };
+        let [first, second] = ATTACHED;
+        assert_eq!(ports(&[second, first]), ports(&ATTACHED));
+        assert_eq!(ports(&ATTACHED).len(), 3);
     }
 
     #[test]

@@ -44,6 +44,16 @@ impl Group<'_> {
         estimate(&repetitions).map(|estimate| (estimate, unit))
     }
 
+    /// What a value is that is uncertain.
+    pub fn uncertain(&self, name: &str) -> Option<&str> {
+        self.samples.iter().find_map(|sample| sample.values.get(name)?.uncertain.as_deref())
+    }
+
+    /// Why there is no value of this name, if it cannot be measured.
+    pub fn not_measurable(&self, name: &str) -> Option<&str> {
+        self.samples.iter().find_map(|sample| sample.not_measurable.get(name)).map(String::as_str)
+    }
+
     /// The values of a name by repetition.
     pub fn rounds(&self, name: &str) -> BTreeMap<u32, f64> {
         let value = |sample: &&Sample| Some((sample.cell.repeat, sample.values.get(name)?.value));

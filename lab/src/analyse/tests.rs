@@ -30,6 +30,7 @@ fn sample(device: &str, repeat: u32, values: &[(&str, f64, Unit)], verdict: &Ver
         started: String::new(),
         took: 1.0,
         values: values.iter().map(value).collect(),
+        not_measurable: BTreeMap::new(),
         verdict: verdict.clone(),
         tester: TesterCost::default(),
         // 1 % of noise.

@@ -82,10 +82,14 @@ impl<'a> View<'a> {
 
 /// Why a value does not describe the device, by the verdict of its group.
 pub fn not_comparable(group: &Group<'_>, value: &str) -> Option<String> {
-    let Some((_, unit)) = group.value(value) else {
-        return Some(format!("{} has no {value}", group.cell.device));
-    };
     let device = &group.cell.device;
+    let Some((_, unit)) = group.value(value) else {
+        let why = group.not_measurable(value);
+        return Some(why.map_or_else(|| format!("{device} has no {value}"), str::to_owned));
+    };
+    if let Some(what) = group.uncertain(value) {
+        return Some(format!("the value of {device} is uncertain: {what}"));
+    }
     match group.verdict() {
         Verdict::TesterBound { .. } if !unit.is_cost() && unit != Unit::Octets => {
             Some(format!("the tester was at its limit with {device}"))

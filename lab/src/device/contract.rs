@@ -91,11 +91,11 @@ pub trait Running {
         None
     }
 
-    /// Memory that it uses, if that can be found.
+    /// Memory that it uses.
     ///
     /// # Errors
     /// It is gone.
-    fn memory(&self) -> Result<Option<MemoryReading>>;
+    fn memory(&self) -> Result<MemoryReading>;
 
     /// Counters that explain a loss: drops, failed insertions into tables.
     ///

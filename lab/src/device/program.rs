@@ -18,11 +18,15 @@ pub struct Program {
     cores: Vec<usize>,
     process: u32,
     counters: Option<Counters>,
+    beside: Option<Beside>,
     forget: Option<Forget>,
 }
 
 /// Deletes the connections of the program next to it.
 pub type Forget = fn(&Place) -> Result<()>;
+
+/// What reads the memory of the program next to it.
+pub type Beside = fn(&Place) -> Result<MemoryReading>;
 
 /// What reads counters of the host.
 pub type Counters = fn(&Place) -> Result<Vec<(String, u64)>>;
@@ -42,13 +46,22 @@ impl Program {
     /// It does not start.
     pub fn start_on(place: &Place, commands: Vec<String>, launch: Launch, cores: Vec<usize>) -> Result<Self> {
         let process = pinned(place, &launch, &cores)?;
-        Ok(Self { place: place.clone(), launch, commands, cores, process, counters: None, forget: None })
+        Ok(Self {
+            place: place.clone(),
+            launch,
+            commands,
+            cores,
+            process,
+            counters: None,
+            beside: None,
+            forget: None,
+        })
     }
 
-    /// The same with counters of what works next to it.
+    /// The same with counters and memory of what works next to it.
     #[must_use]
-    pub fn counting(mut self, counters: Counters) -> Self {
-        self.counters = Some(counters);
+    pub fn counting(mut self, counters: Counters, beside: Beside) -> Self {
+        (self.counters, self.beside) = (Some(counters), Some(beside));
         self
     }
 }
@@ -93,8 +106,9 @@ impl Running for Program {
         Some(Box::new(move || family_cpu(process)))
     }
 
-    fn memory(&self) -> Result<Option<MemoryReading>> {
-        resident(self.process).map(|octets| Some(MemoryReading { octets, exact: true }))
+    fn memory(&self) -> Result<MemoryReading> {
+        let own = MemoryReading::Exact(resident(self.process)?);
+        self.beside.map_or(Ok(own), |beside| Ok(own.plus(beside(&self.place)?)))
     }
 
     fn counters(&self) -> Result<Vec<(String, u64)>> {

@@ -30,11 +30,26 @@ pub enum CpuSource {
 
 /// Memory that a device uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemoryReading {
-    /// Octets.
-    pub octets: u64,
-    /// Whether it is the resident memory of processes; else it is a change of the whole machine's, in which others take part.
-    pub exact: bool,
+pub enum MemoryReading {
+    /// Octets of the resident memory of processes.
+    Exact(u64),
+    /// Octets that are uncertain, and what they are.
+    Uncertain(u64, &'static str),
+    /// No reading would say anything about the device: why.
+    NotMeasurable(&'static str),
+}
+
+impl MemoryReading {
+    /// The memory of two parts of a device.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::NotMeasurable(why), _) | (_, Self::NotMeasurable(why)) => Self::NotMeasurable(why),
+            (Self::Uncertain(one, what), Self::Exact(two) | Self::Uncertain(two, _))
+            | (Self::Exact(one), Self::Uncertain(two, what)) => Self::Uncertain(one + two, what),
+            (Self::Exact(one), Self::Exact(two)) => Self::Exact(one + two),
+        }
+    }
 }
 
 /// A change of a running device's settings, such as the number of its rules.
@@ -44,4 +59,19 @@ pub struct Change {
     pub key: String,
     /// Its new value.
     pub value: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MemoryReading::{Exact, NotMeasurable, Uncertain};
+
+    #[test]
+    fn a_sum_is_as_uncertain_as_its_parts() {
+        assert_eq!(Exact(2).plus(Exact(3)), Exact(5));
+        assert_eq!(Exact(2).plus(Uncertain(3, "a table")), Uncertain(5, "a table"));
+        assert_eq!(Uncertain(3, "a table").plus(Exact(2)), Uncertain(5, "a table"));
+        assert_eq!(Uncertain(3, "a table").plus(Uncertain(3, "another")), Uncertain(6, "a table"));
+        assert_eq!(Exact(2).plus(NotMeasurable("why")), NotMeasurable("why"));
+        assert_eq!(NotMeasurable("why").plus(Uncertain(3, "a table")), NotMeasurable("why"));
+    }
 }

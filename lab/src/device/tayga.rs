@@ -3,7 +3,7 @@
 
 use super::card::{Card, Realm};
 use super::contract::{Device, Running};
-use super::kernel::{Masquerade, connections, delete_connections};
+use super::kernel::{Masquerade, connections, delete_connections, memory_of_connections};
 use super::needs::Needs;
 use super::place::Place;
 use super::program::Program;
@@ -84,7 +84,11 @@ impl Device for SharingTayga {
         let rules = Masquerade::new(place, &[BETWEEN.to_owned()], &task.pool)?.apply(place)?;
         let siit =
             Siit { prefix: task.prefix.clone(), hosts: Vec::new(), dynamic_pool: Some(BETWEEN.to_owned()) };
-        Ok(Box::new(start(place, &siit, vec![rules])?.counting(connections).forgetting(delete_connections)))
+        Ok(Box::new(
+            start(place, &siit, vec![rules])?
+                .counting(connections, memory_of_connections)
+                .forgetting(delete_connections),
+        ))
     }
 }
 

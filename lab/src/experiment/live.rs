@@ -110,7 +110,25 @@ impl Live {
             }
         };
         let sender = StampedFrames::load(&self.object, ends, near, self.near.1)?;
-        work(&Stream { frames: FrameStream { sender: &sender, sink: &sink }, core: self.cores.tester })
+        work(&Stream { frames: FrameStream { sender: &sender, sink: Some(&sink) }, core: self.cores.tester })
+    }
+
+    /// The same with a sender only: what arrives is not looked at.
+    ///
+    /// # Errors
+    /// The kernel refuses a program, or `work` fails.
+    pub fn send_only<T>(&self, ends: &FrameEnds, work: impl FnOnce(&Stream<'_>) -> Result<T>) -> Result<T> {
+        let near = self.network.host(self.near.0)?;
+        let sender = StampedFrames::load(&self.object, ends, near, self.near.1)?;
+        work(&Stream { frames: FrameStream { sender: &sender, sink: None }, core: self.cores.tester })
+    }
+
+    /// On how many CPUs what the device's links receive is worked on.
+    ///
+    /// # Errors
+    /// The kernel does not say.
+    pub fn receiving_cpus(&self) -> Result<usize> {
+        self.threads.cpus()
     }
 
     /// The first phase of RFC 9693 (§4.2): one frame of each flow from the near end, which establishes its connection; and what the far end's state table
@@ -122,7 +140,7 @@ impl Live {
         let (near, far) = (self.network.host(self.near.0)?, self.network.host(self.far.0)?);
         let sink = StampedSink::attach_noting(&self.object, (far, self.far.1), ends.flows)?;
         let sender = StampedFrames::load(&self.object, ends, near, self.near.1)?;
-        let frames = FrameStream { sender: &sender, sink: &sink };
+        let frames = FrameStream { sender: &sender, sink: Some(&sink) };
         let outcome =
             Stream { frames, core: self.cores.tester }.run(pace, Until::Count(ends.flows.into()))?;
         Ok((outcome, sink.states()?))
@@ -140,7 +158,7 @@ impl Live {
         let flows = states.len() as u32;
         let ends = FrameEnds { to, source, destination: source, port, flows, octets: 0 };
         let sender = StampedFrames::replies(&self.object, &ends, states, (far, self.far.1))?;
-        let frames = FrameStream { sender: &sender, sink: &sink };
+        let frames = FrameStream { sender: &sender, sink: Some(&sink) };
         Stream { frames, core: self.cores.tester }.run(pace, Until::Count(states.len() as u64))
     }
 
@@ -217,7 +235,7 @@ impl Running for WithThreads<'_> {
         }
     }
 
-    fn memory(&self) -> Result<Option<MemoryReading>> {
+    fn memory(&self) -> Result<MemoryReading> {
         self.running.memory()
     }
 

@@ -71,9 +71,7 @@ pub fn measure(
     // A device that is gone has been found to be so already.
     let over = timeline.and_then(|timeline| timeline.end(active).ok()).unwrap_or_default();
     sheet.varying("cpu", spent.as_secs_f64() / active.as_secs_f64().max(1e-9), over);
-    if let Some(memory) = running.memory()? {
-        sheet.value("memory", memory.octets as f64 / 1_024.0, Unit::Kibibytes);
-    }
+    sheet.memory(running.memory()?);
     for (name, value) in running.counters()? {
         let before = counters.iter().find(|(other, _)| *other == name).map_or(0, |(_, before)| *before);
         // The size of a table is not a sum.

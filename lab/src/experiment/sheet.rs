@@ -1,9 +1,10 @@
 //! The sheet on which a stage records its measurements.
 
+use crate::device::MemoryReading;
 use crate::failure::{Asking as _, Failure, Result};
 use crate::load::Histogram;
 use crate::measure::CpuOverTime;
-use crate::results::{Name, QUANTILES, TesterCost, Unit, Value, Verdict};
+use crate::results::{Name, QUANTILES, Sample, TesterCost, Unit, Value, Verdict};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 pub struct Sheet {
     folder: PathBuf,
     values: BTreeMap<Name, Value>,
+    not_measurable: BTreeMap<Name, String>,
     verdict: Option<Verdict>,
     tester: TesterCost,
     commands: Vec<String>,
@@ -24,6 +26,7 @@ impl Sheet {
         Self {
             folder,
             values: BTreeMap::new(),
+            not_measurable: BTreeMap::new(),
             verdict: None,
             tester: TesterCost::default(),
             commands: Vec::new(),
@@ -34,6 +37,22 @@ impl Sheet {
     /// A value that was counted or read once.
     pub fn value(&mut self, name: &str, value: f64, unit: Unit) {
         self.values.insert(name.to_owned(), Value::one(value, unit));
+    }
+
+    /// The device's memory: what is uncertain is marked, and what cannot be measured has a reason in place of a value.
+    pub fn memory(&mut self, reading: MemoryReading) {
+        let kibibytes = |octets: u64| Value::one(octets as f64 / 1_024.0, Unit::Kibibytes);
+        let value = match reading {
+            MemoryReading::Exact(octets) => kibibytes(octets),
+            MemoryReading::Uncertain(octets, what) => {
+                Value { uncertain: Some(what.to_owned()), ..kibibytes(octets) }
+            }
+            MemoryReading::NotMeasurable(why) => {
+                self.not_measurable.insert("memory".to_owned(), why.to_owned());
+                return;
+            }
+        };
+        self.values.insert("memory".to_owned(), value);
     }
 
     /// Times of many packets, recorded in nanoseconds and written in milliseconds; the whole histogram goes to a file `NAME.json`, as pairs
@@ -50,6 +69,7 @@ impl Sheet {
             n: histogram.len(),
             sd: Some(milliseconds(histogram.stdev())),
             quantiles: Some(quantiles),
+            uncertain: None,
         };
         self.values.insert(name.to_owned(), value);
         let pairs: Vec<[u64; 2]> =
@@ -63,9 +83,8 @@ impl Sheet {
         let n = readings.len().max(1) as f64;
         let mean = readings.iter().sum::<f64>() / n;
         let variance = readings.iter().map(|reading| (reading - mean).powi(2)).sum::<f64>() / n;
-        let value =
-            Value { value: mean, unit, n: readings.len() as u64, sd: Some(variance.sqrt()), quantiles: None };
-        self.values.insert(name.to_owned(), value);
+        let (n, sd) = (readings.len() as u64, Some(variance.sqrt()));
+        self.values.insert(name.to_owned(), Value { n, sd, ..Value::one(mean, unit) });
     }
 
     /// A CPU time in each second, of the whole measurement, and how it varied over intervals of it, if there are two or more.
@@ -112,9 +131,8 @@ impl Sheet {
         }
     }
 
-    /// Notes that a CPU of the device is the tester's, too: to be called after [`Sheet::tester`].
-    pub fn shares_a_cpu(&mut self) {
-        let why = "the device's workers and the tester shared a CPU".to_owned();
+    /// Notes why the tester was the limit, whatever its cost says: to be called after [`Sheet::tester`].
+    pub fn limited_by_tester(&mut self, why: String) {
         self.verdict = Some(Verdict::TesterBound { why });
     }
 
@@ -123,17 +141,21 @@ impl Sheet {
         &self.folder
     }
 
-    /// Values, verdict, cost, commands and files.
+    /// What was noted so far.
+    #[cfg(test)]
+    pub const fn values(&self) -> &BTreeMap<Name, Value> {
+        &self.values
+    }
+
+    /// Fills a sample with values, verdict, cost, commands and files.
     ///
     /// # Errors
     /// The stage has noted no value, or not what the measurement cost.
-    #[allow(clippy::type_complexity, reason = "it is taken apart where it is called, and only there")]
-    pub fn into_parts(
-        self,
-    ) -> Result<(BTreeMap<Name, Value>, Verdict, TesterCost, Vec<String>, Vec<String>)> {
+    pub fn fill(self, sample: Sample) -> Result<Sample> {
         match self.verdict {
             Some(verdict) if !self.values.is_empty() => {
-                Ok((self.values, verdict, self.tester, self.commands, self.raw))
+                let Self { values, not_measurable, tester, commands, raw, .. } = self;
+                Ok(Sample { values, not_measurable, verdict, tester, commands, raw, ..sample })
             }
             _ => Err(Failure::Unexpected(
                 "the experiment has noted no value, or no cost of its own".to_owned(),

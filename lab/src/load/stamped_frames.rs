@@ -37,6 +37,15 @@ const FLOWS: u32 = 1_024;
 /// Packets for which it is known whether they came before.
 const KNOWN: u64 = 512 * 512 * 64;
 
+/// How long is waited for a number of memory for frames.
+const FULL: Duration = Duration::from_secs(5);
+
+/// Whether an error is that of the kernel without a free number (ENOSPC).
+fn is_full(error: &(dyn std::error::Error + 'static)) -> bool {
+    let own = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error);
+    own == Some(libc::ENOSPC) || error.source().is_some_and(is_full)
+}
+
 /// Compiles the programs into a folder; where they are then.
 ///
 /// # Errors
@@ -180,17 +189,28 @@ impl<'a> StampedFrames<'a> {
         Ok(out)
     }
 
-    /// Sends this many. To be called inside the host's namespace.
+    /// Sends this many. To be called inside the host's namespace. Each call takes one of the kernel's 65,534 numbers of memory for frames, which is
+    /// free again when its last frame is: in an overload all of them may be in use for a moment.
     fn send(&self, count: u32, batch: u32) -> Result<()> {
-        let options = TestRunOptions {
-            data_in: Some(&self.frame),
-            ctx_in: Some(&self.context),
-            repeat: count,
-            attrs: TestRunAttrs::new().xdp_live_frames(batch),
-            ..TestRunOptions::new()
-        };
-        let sent = self.sender()?.test_run(options);
-        sent.map_err(|error| refused("sending frames (BPF_PROG_RUN)", &error)).map(drop)
+        let start = clock::now();
+        loop {
+            let options = TestRunOptions {
+                data_in: Some(&self.frame),
+                ctx_in: Some(&self.context),
+                repeat: count,
+                attrs: TestRunAttrs::new().xdp_live_frames(batch),
+                ..TestRunOptions::new()
+            };
+            match self.sender()?.test_run(options) {
+                Err(error) if is_full(&error) && clock::now() - start < clock::nanoseconds(FULL) => {
+                    interrupt::check()?;
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                sent => {
+                    return sent.map_err(|error| refused("sending frames (BPF_PROG_RUN)", &error)).map(drop);
+                }
+            }
+        }
     }
 
     fn sender(&self) -> Result<&Xdp> {
@@ -325,19 +345,25 @@ impl XdpResponder {
 pub struct FrameStream<'a> {
     /// The sender.
     pub sender: &'a StampedFrames<'a>,
-    /// The sink: at the other end, or at the sender's device if there is a responder.
-    pub sink: &'a StampedSink,
+    /// The sink: at the other end, or at the sender's device if there is a responder. `None`: nobody counts what arrives.
+    pub sink: Option<&'a StampedSink>,
 }
 
 impl Load for FrameStream<'_> {
     /// At [`Pace::Open`] with even gaps and [`Pace::AsFastAsPossible`], until a time or a count. To be called on the tester's CPU.
     fn run(&self, pace: Pace, until: Until) -> Result<Outcome> {
-        let before = self.sink.seen()?;
+        let Some(sink) = self.sink else {
+            let (outcome, first) = self.sender.host.enter(|| self.send(pace, until))??;
+            let octets = outcome.sent * (self.sender.frame.len() as u64 - 14);
+            let took = Duration::from_nanos(clock::now() - first);
+            return Ok(Outcome { octets, took, ..outcome });
+        };
+        let before = sink.seen()?;
         // `enter` has a thread of its own, on the same CPU.
         let (mut outcome, first) = self.sender.host.enter(|| self.send(pace, until))??;
         let ended = clock::now();
-        self.wait(before.packets + outcome.sent)?;
-        let after = self.sink.seen()?;
+        wait(sink, before.packets + outcome.sent)?;
+        let after = sink.seen()?;
         outcome.answered = after.packets - before.packets;
         outcome.lost = outcome.sent.saturating_sub(outcome.answered);
         outcome.duplicated = after.repeated - before.repeated;
@@ -354,22 +380,22 @@ impl Load for FrameStream<'_> {
     }
 }
 
-impl FrameStream<'_> {
-    /// Waits until this many have come, none has come for a time, or what is under way is lost.
-    fn wait(&self, all: u64) -> Result<()> {
-        let start = clock::now();
-        let (mut came, mut last) = (self.sink.count()?, start);
-        while came < all && !is_over(clock::now() - start, clock::now() - last) {
-            interrupt::check()?;
-            std::thread::sleep(Duration::from_millis(2));
-            let now = self.sink.count()?;
-            if now > came {
-                (came, last) = (now, clock::now());
-            }
+/// Waits until this many have come, none has come for a time, or what is under way is lost.
+fn wait(sink: &StampedSink, all: u64) -> Result<()> {
+    let start = clock::now();
+    let (mut came, mut last) = (sink.count()?, start);
+    while came < all && !is_over(clock::now() - start, clock::now() - last) {
+        interrupt::check()?;
+        std::thread::sleep(Duration::from_millis(2));
+        let now = sink.count()?;
+        if now > came {
+            (came, last) = (now, clock::now());
         }
-        Ok(())
     }
+    Ok(())
+}
 
+impl FrameStream<'_> {
     /// How many frames the sender makes in a second without a pause. What becomes of them does not matter; it is over when this returns.
     ///
     /// # Errors
@@ -482,6 +508,15 @@ mod tests {
     fn frames_are_lost_when_none_has_come_for_a_time_and_after_a_second() {
         let over = |sent: u64, came: u64| is_over(sent * 1_000_000, came * 1_000_000);
         assert!(!over(900, 100) && over(300, 300) && over(1_000, 0) && !over(299, 299));
+    }
+
+    #[test]
+    fn a_kernel_without_a_free_number_is_told_from_other_errors() {
+        let error = |number| {
+            let io_error = std::io::Error::from_raw_os_error(number);
+            aya::programs::ProgramError::SyscallError(aya::sys::SyscallError { call: "x", io_error })
+        };
+        assert!(is_full(&error(libc::ENOSPC)) && !is_full(&error(libc::ENOMEM)));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! A veth device takes packets by NAPI only if it has GRO (or a program), and if the other end does not send GSO packets. So this is for packet rates, and
 //! not for bulk TCP.
 
-use crate::affinity::pin_thread_of;
+use crate::affinity::{cpus_of, pin_thread_of};
 use crate::failure::{Asking as _, Failure, Result};
 use crate::load::before_all_others;
 use crate::namespace::command;
@@ -75,6 +75,18 @@ impl ReceivingThreads {
     pub fn spread(&self, cores: &[usize]) -> Result<()> {
         let mut pairs = self.threads.iter().zip(cores.iter().cycle());
         pairs.try_for_each(|(thread, core)| pin_thread_of(*thread, *core))
+    }
+
+    /// How many CPUs they may run on, all of them together.
+    ///
+    /// # Errors
+    /// The kernel does not say.
+    pub fn cpus(&self) -> Result<usize> {
+        let mut all = BTreeSet::new();
+        for thread in &self.threads {
+            all.extend(cpus_of(*thread)?);
+        }
+        Ok(all.len())
     }
 
     /// CPU time that they have spent.

@@ -14,7 +14,7 @@ pub fn csv(results: &Results) -> String {
     let mut heads = vec!["experiment", "series", "device", "realm"];
     heads.extend(&axes);
     heads.extend(["round", "verdict", "value_name", "value", "unit", "n", "sd"]);
-    heads.extend(["min", "q50", "q90", "q99", "q99_9", "q99_99", "max", "started", "failed"]);
+    heads.extend(["min", "q50", "q90", "q99", "q99_9", "q99_99", "max", "started", "failed", "uncertain"]);
     let mut text = heads.join(",") + "\n";
     for sample in &results.samples {
         let cell = &sample.cell;
@@ -26,7 +26,7 @@ pub fn csv(results: &Results) -> String {
         front.extend([cell.repeat.to_string(), sample.verdict.text().to_owned()]);
         let (front, started) = (front.join(","), &sample.started);
         if let Some(why) = &sample.failed {
-            writeln!(text, "{front},,,,,,,,,,,,,{started},{}", quoted(why)).ok();
+            writeln!(text, "{front},,,,,,,,,,,,,{started},{},", quoted(why)).ok();
         }
         for (name, value) in &sample.values {
             let optional = |figure: Option<f64>| figure.map(|it| it.to_string()).unwrap_or_default();
@@ -35,7 +35,13 @@ pub fn csv(results: &Results) -> String {
             let unit = json!(value.unit);
             let unit = unit.as_str().unwrap_or_default();
             let (number, n, sd) = (value.value, value.n, optional(value.sd));
-            writeln!(text, "{front},{},{number},{unit},{n},{sd},{quantiles},{started},", quoted(name)).ok();
+            let uncertain = quoted(value.uncertain.as_deref().unwrap_or_default());
+            writeln!(
+                text,
+                "{front},{},{number},{unit},{n},{sd},{quantiles},{started},,{uncertain}",
+                quoted(name)
+            )
+            .ok();
         }
     }
     text
@@ -65,15 +71,21 @@ fn of_chapter(results: &Results, chapter: &Chapter<'_>) -> Value {
             let ratio = ratio.map(|plain| bearing(&view.ratio(group, plain, name)));
             let value = json!({
                 "mean": estimate.mean, "half_width": estimate.half_width, "rounds": estimate.n, "unit": unit,
-                "to_plain": ratio,
+                "to_plain": ratio, "uncertain": group.uncertain(name),
             });
             Some(((*name).clone(), value))
         };
         let values: serde_json::Map<_, _> = names.iter().filter_map(value).collect();
+        let not_measurable: serde_json::Map<_, _> = group
+            .samples
+            .iter()
+            .flat_map(|sample| &sample.not_measurable)
+            .map(|(name, why)| (name.clone(), json!(why)))
+            .collect();
         json!({
             "key": key_of_group(group.cell), "series": group.cell.series, "device": group.cell.device,
             "realm": view.realm(&group.cell.device), "point": group.cell.point,
-            "verdict": group.verdict().text(), "values": values,
+            "verdict": group.verdict().text(), "values": values, "not_measurable": not_measurable,
         })
     };
     let finding = |finding: &crate::analyse::Finding| json!({ "statement": finding.statement, "outcome": finding.outcome.text(), "evidence": finding.evidence });

@@ -66,16 +66,43 @@ pub(super) fn absolute(
         let mut cells = place_cells(&place);
         cells.push((group.cell.device.clone(), String::new()));
         cells.extend(columns.iter().map(|(column, _)| {
-            let text = |(it, unit)| estimated(it, unit);
             let remark = not_comparable(group, column.value).unwrap_or_default();
-            (group.value(column.value).map_or_else(|| "–".to_owned(), text), remark)
+            (shown(group, column.value), remark)
         }));
         cells.push((group.verdict().text().to_owned(), String::new()));
         lines.push(Row { cells, is_published: false, begins: first });
         before = Some(place);
     }
-    let caption = scale(asked);
+    let caption = scale(asked) + &uncertain(&rows, &columns);
     Some(Grid { title: table.title.to_owned(), caption, heads, names: table.axes.len() + 1, rows: lines })
+}
+
+/// A value with the mark of an uncertain one, or that it cannot be measured.
+fn shown(group: &Group<'_>, name: &str) -> String {
+    let Some((it, unit)) = group.value(name) else {
+        return if group.not_measurable(name).is_some() { "not measurable" } else { "–" }.to_owned();
+    };
+    let mark = if group.uncertain(name).is_some() { "≈ " } else { "" };
+    format!("{mark}{}", estimated(it, unit))
+}
+
+/// What the uncertain values of a table are, and why others cannot be measured: a sentence for each device.
+fn uncertain(rows: &[&Group<'_>], columns: &[(&Column, Unit)]) -> String {
+    let mut sentences: Vec<String> = Vec::new();
+    for group in rows {
+        for (Column { value, title }, _) in columns {
+            let device = &group.cell.device;
+            let sentence = match (group.uncertain(value), group.not_measurable(value)) {
+                (Some(what), _) => format!(" ≈ {title} of {device}: {what}."),
+                (None, Some(why)) => format!(" No {title} of {device}: {why}."),
+                (None, None) => continue,
+            };
+            if !sentences.contains(&sentence) {
+                sentences.push(sentence);
+            }
+        }
+    }
+    sentences.concat()
 }
 
 /// Scale and repetitions, as they are printed with each table.

@@ -23,6 +23,9 @@ pub struct Sample {
     pub took: f64,
     /// What came out, by name; empty if it failed.
     pub values: BTreeMap<Name, Value>,
+    /// Why values of these names cannot be measured.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub not_measurable: BTreeMap<Name, String>,
     /// Whether it says something about the device's limits.
     pub verdict: Verdict,
     /// What the measurement itself cost.
@@ -52,12 +55,15 @@ pub struct Value {
     /// The observations at [`QUANTILES`].
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub quantiles: Option<[f64; 7]>,
+    /// What it is, if it is uncertain.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub uncertain: Option<String>,
 }
 
 impl Value {
     /// A value that was counted or read once.
     pub const fn one(value: f64, unit: Unit) -> Self {
-        Self { value, unit, n: 1, sd: None, quantiles: None }
+        Self { value, unit, n: 1, sd: None, quantiles: None, uncertain: None }
     }
 }
 

@@ -48,7 +48,7 @@ const TOOK: &[(&str, &str, f64)] = &[
     ("rfc8219", "sessions", 15.41),
     ("rfc8219", "native", 3.94),
     ("rfc8219", "dns64", 6.16),
-    ("overload", "udp", 4.09),
+    ("overload", "udp", 2.20),
     ("tester", "bare-udp", 0.19),
     ("tester", "bare-paced", 0.15),
     ("tester", "bare-transactions", 0.18),

@@ -130,6 +130,7 @@ fn measure(
         started,
         took: 0.0,
         values: BTreeMap::new(),
+        not_measurable: BTreeMap::new(),
         verdict: Verdict::Failed,
         tester: TesterCost::default(),
         control: Some(control),
@@ -137,10 +138,8 @@ fn measure(
         raw: Vec::new(),
         failed: None,
     };
-    match measured.and_then(|()| sheet.into_parts()) {
-        Ok((values, verdict, tester, commands, raw)) => {
-            sample = Sample { values, verdict, tester, commands, raw, ..sample };
-        }
+    match measured.and_then(|()| sheet.fill(sample.clone())) {
+        Ok(filled) => sample = filled,
         Err(Failure::Interrupted) => return Err(Failure::Interrupted),
         Err(failure) => {
             session.end((cell, axes));

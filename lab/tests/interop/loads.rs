@@ -253,7 +253,7 @@ fn stamped_frames() -> Result<()> {
         let stamp = stamp_of(&frame);
         assert!(stamp.is_some_and(|stamp| (stamp.flow, stamp.sequence) == (0, 0)), "{frame:?}");
         let far = StampedSink::attach(&object, server, "up0")?;
-        let stream = FrameStream { sender: &sender, sink: &far };
+        let stream = FrameStream { sender: &sender, sink: Some(&far) };
         // The example has had the first number.
         for pace in [Pace::AsFastAsPossible, Pace::Open { per_second: 20_000.0, gaps: Gaps::Even }] {
             let outcome = stream.run(pace, Until::Count(10_000))?;
@@ -266,8 +266,8 @@ fn stamped_frames() -> Result<()> {
         // There and back: the responder at the server, and the sink at the client.
         let _responder = XdpResponder::attach(&object, (server, "up0"), None)?;
         let near = StampedSink::attach(&object, client, "up0")?;
-        let outcome =
-            FrameStream { sender: &sender, sink: &near }.run(Pace::AsFastAsPossible, Until::Count(5_000))?;
+        let outcome = FrameStream { sender: &sender, sink: Some(&near) }
+            .run(Pace::AsFastAsPossible, Until::Count(5_000))?;
         assert_eq!((outcome.sent, outcome.answered, outcome.lost), (5_000, 5_000, 0));
     }
     // It answers what the kernel's own programs send, too, for any address: checksums are right.

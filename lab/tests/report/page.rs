@@ -67,6 +67,37 @@ fn rates_of_devices_that_were_not_at_their_limit_are_not_divided() {
     assert_eq!(ratio_of_requests(10).as_deref(), Some("–"), "tester-bound: {}", row(10));
 }
 
+/// Neither is a figure about the device to compare with.
+#[test]
+fn uncertain_memory_is_marked_and_a_missing_one_has_a_reason() {
+    let mut results = results();
+    for sample in results.samples.iter_mut().filter(|sample| sample.cell.series == "load") {
+        if sample.cell.device == "kernel" {
+            sample.values.remove("memory");
+            sample.not_measurable.insert("memory".to_owned(), "it has none, <really>".to_owned());
+        } else if let Some(memory) = sample.values.get_mut("memory") {
+            memory.uncertain = Some("entries × octets".to_owned());
+        }
+    }
+    let text = markdown(&results, &chapters());
+    let table = text.split("### One server\n").nth(1).and_then(|rest| rest.split("###").next()).unwrap_or("");
+    assert!(table.contains("≈ memory of sixway-with-a-long-name: entries × octets."), "{table}");
+    assert!(table.contains("No memory of kernel: it has none, <really>."), "{table}");
+    assert!(table.contains("| ≈ 21,900 | ") && table.contains("| not measurable | "), "{table}");
+    let csv = csv(&results);
+    let uncertain = csv.lines().filter(|line| line.ends_with(",entries × octets")).count();
+    // A row of 15 has failed.
+    assert_eq!(uncertain, 3 * 5 * 3 - 1);
+    let data = data(&results, &chapters());
+    let groups = data["experiments"][0]["groups"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let of = |device: &str| {
+        groups.iter().find(|group| group["device"] == device).unwrap_or(&serde_json::Value::Null)
+    };
+    assert_eq!(of("guest-sit")["values"]["memory"]["uncertain"], "entries × octets");
+    assert_eq!(of("guest-sit")["values"]["memory"]["to_plain"]["ratio"], serde_json::Value::Null);
+    assert_eq!(of("kernel")["not_measurable"]["memory"], "it has none, <really>");
+}
+
 #[test]
 fn csv_has_a_line_for_each_value_and_json_the_ratios() {
     let (results, chapters) = (results(), chapters());

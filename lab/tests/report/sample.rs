@@ -237,6 +237,7 @@ fn sample(
             .iter()
             .map(|(name, value)| ((*name).to_owned(), value.clone()))
             .collect::<BTreeMap<_, _>>(),
+        not_measurable: BTreeMap::new(),
         verdict,
         tester: TesterCost::default(),
         control: Some(3.0 + 0.03 * f64::from(repeat)),

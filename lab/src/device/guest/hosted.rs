@@ -25,6 +25,8 @@ pub struct Hosted {
     /// What has been changed since it booted.
     protected: Option<String>,
     console: Console,
+    /// Kibibytes that it used before the script.
+    before: u64,
 }
 
 impl Hosted {
@@ -51,8 +53,8 @@ impl Hosted {
         place.links().try_for_each(|link| host.ip(&format!("address flush dev {link}")).map(drop))?;
         let taps = place.links().map(|link| plug(&place.network, place.host, link));
         let taps = taps.collect::<Result<Vec<_>>>()?;
-        let console = booted(place, &taps, (modules, words), &script)?;
-        Ok(Self { place: place.clone(), taps, modules, words, script, protected: None, console })
+        let (console, before) = booted(place, &taps, (modules, words), &script)?;
+        Ok(Self { place: place.clone(), taps, modules, words, script, protected: None, console, before })
     }
 }
 
@@ -61,13 +63,27 @@ fn booted(
     taps: &[Tap],
     (modules, words): (&[&'static str], &str),
     script: &str,
-) -> Result<Console> {
+) -> Result<(Console, u64)> {
     let console = Kind::chosen().boot(place, taps, modules, words)?;
     if let Some(core) = place.core {
         pin_process(console.process(), core)?;
     }
+    let before = used(&console, place)?;
     console.run_script(&place.network, script, PATIENCE)?.succeeded()?;
-    Ok(console)
+    Ok((console, before))
+}
+
+/// Kibibytes of the guest's memory that are used, whatever for.
+fn used(console: &Console, place: &Place) -> Result<u64> {
+    let said = console.run_script(&place.network, "cat /proc/meminfo", PATIENCE)?.succeeded()?;
+    used_of(&said.stdout).ok_or_else(|| Failure::Unexpected("a guest does not tell its memory".to_owned()))
+}
+
+fn used_of(meminfo: &str) -> Option<u64> {
+    let line =
+        |name: &str| meminfo.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next());
+    let number = |name| line(name)?.parse::<u64>().ok();
+    number("MemTotal:")?.checked_sub(number("MemAvailable:")?)
 }
 
 impl Running for Hosted {
@@ -85,7 +101,8 @@ impl Running for Hosted {
     /// It boots again, with the same link-layer addresses.
     fn restart(&mut self) -> Result<()> {
         self.place.network.with_process(self.console.process(), Process::stop)?;
-        self.console = booted(&self.place, &self.taps, (self.modules, self.words), &self.script)?;
+        (self.console, self.before) =
+            booted(&self.place, &self.taps, (self.modules, self.words), &self.script)?;
         self.protected = None;
         Ok(())
     }
@@ -95,9 +112,13 @@ impl Running for Hosted {
         Ok(CpuReading { spent: family_cpu(self.console.process())?, source: CpuSource::Process })
     }
 
-    /// Unknown: the emulator's memory is the guest's RAM.
-    fn memory(&self) -> Result<Option<MemoryReading>> {
-        Ok(None)
+    /// The emulator's memory is the guest's RAM, which says nothing: the guest tells what it uses.
+    fn memory(&self) -> Result<MemoryReading> {
+        let rise = used(&self.console, &self.place)?.saturating_sub(self.before);
+        Ok(MemoryReading::Uncertain(
+            rise * 1_024,
+            "rise of the used memory of the whole guest since it booted",
+        ))
     }
 
     /// CPU time by the guest's own ticks, idle and waiting time not counted.
@@ -126,6 +147,13 @@ impl Drop for Hosted {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn memory_that_is_not_available_is_used() {
+        let text = "MemTotal:  200000 kB\nMemFree: 100 kB\nMemAvailable:  150000 kB\n";
+        assert_eq!(super::used_of(text), Some(50_000));
+        assert_eq!(super::used_of("MemTotal: 200000 kB\n"), None);
+    }
+
     #[test]
     fn idle_and_waiting_time_is_not_busy() {
         assert_eq!(super::busy("cpu  1 2 4 800 1600 32 64 128 0 0\ncpu0 9 9 9 9\n"), 103);

@@ -64,8 +64,10 @@ impl Running for Forwarding {
         Some(Box::new(move || Ok(core_time(core)?.interrupts)))
     }
 
-    fn memory(&self) -> Result<Option<MemoryReading>> {
-        Ok(None)
+    fn memory(&self) -> Result<MemoryReading> {
+        Ok(MemoryReading::NotMeasurable(
+            "a kernel that forwards has no process and stores nothing for a packet",
+        ))
     }
 
     fn commands(&self) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! The kernel's NAT44 by nftables: masquerade behind an outside link's address, or the addresses of a pool.
 
-use super::connections::delete_connections;
+use super::connections::{delete_connections, memory_of_connections};
 use super::forward::Forwarding;
 use crate::device::card::{Card, Realm};
 use crate::device::contract::{Device, Running};
@@ -127,8 +127,8 @@ impl Running for Translating {
         self.forwarding.cpu_reader()
     }
 
-    fn memory(&self) -> Result<Option<MemoryReading>> {
-        self.forwarding.memory()
+    fn memory(&self) -> Result<MemoryReading> {
+        memory_of_connections(&self.forwarding.place)
     }
 
     fn counters(&self) -> Result<Vec<(String, u64)>> {

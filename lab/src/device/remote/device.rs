@@ -176,10 +176,13 @@ impl Running for Started {
         Ok(CpuReading { spent, source: CpuSource::Machine })
     }
 
-    fn memory(&self) -> Result<Option<MemoryReading>> {
+    /// Recipes tell what the whole machine uses.
+    fn memory(&self) -> Result<MemoryReading> {
         let said = self.recipe.run("memory", &self.given)?;
         let octets = said.get("octets").and_then(|text| text.parse().ok());
-        Ok(octets.map(|octets| MemoryReading { octets, exact: false }))
+        Ok(octets.map_or(MemoryReading::NotMeasurable("its recipe does not tell it"), |octets| {
+            MemoryReading::Uncertain(octets, "of the whole machine, whatever it does")
+        }))
     }
 
     fn counters(&self) -> Result<Vec<(String, u64)>> {

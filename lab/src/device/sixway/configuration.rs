@@ -107,11 +107,28 @@ fn pool(place: &Place, addresses: &[String]) -> String {
     format!("\n[[pool]]\nname = \"main\"\n{of}")
 }
 
+/// Room for as many sessions and bindings as a pool has ports, if that is more than the usual number. Each host is a
+/// subscriber of its own: the share of a single /64 would be smaller.
+fn sessions(pool: &[String]) -> String {
+    let addresses = |prefix: &String| {
+        let length: u32 = prefix.split_once('/').map_or(Some(32), |(_, length)| length.parse().ok())?;
+        1_u64.checked_shl(32_u32.checked_sub(length)?)
+    };
+    let ports = pool.iter().filter_map(addresses).sum::<u64>() * 64_512;
+    let most = ports.min(1 << 24);
+    match most > 1 << 20 {
+        true => {
+            format!("max_sessions = {most}\nmax_bindings = {most}\nsubscriber_prefix_length = 128\n")
+        }
+        false => String::new(),
+    }
+}
+
 fn nat64(place: &Place, task: &Nat64) -> String {
-    let pool = pool(place, &task.pool);
+    let (pool, sessions) = (pool(place, &task.pool), sessions(&task.pool));
     // Networks of experiments are not global.
     let non_global = if task.prefix == "64:ff9b::/96" { "translate_non_global = true\n" } else { "" };
-    format!("{pool}\n[nat64]\nprefix = \"{}\"\npool = \"main\"\n{non_global}", task.prefix)
+    format!("{pool}\n[nat64]\nprefix = \"{}\"\npool = \"main\"\n{non_global}{sessions}", task.prefix)
 }
 
 fn siit(place: &Place, task: &Siit) -> String {
@@ -275,4 +292,21 @@ fn teredo_client(place: &Place, task: TeredoClient) -> String {
          firewall = false\n",
         task.server
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sessions;
+
+    #[test]
+    fn a_large_pool_has_room_for_the_sessions_of_its_ports() {
+        let of = |pool: &str| sessions(&[pool.to_owned()]);
+        assert_eq!((of("198.19.1.1/32"), of("198.19.1.1")), (String::new(), String::new()));
+        let room = |most: u32| {
+            format!("max_sessions = {most}\nmax_bindings = {most}\nsubscriber_prefix_length = 128\n")
+        };
+        assert_eq!(of("198.19.1.0/27"), room(2_064_384));
+        assert_eq!(of("198.18.0.0/15"), room(1 << 24));
+        assert_eq!(sessions(&[]), "");
+    }
 }

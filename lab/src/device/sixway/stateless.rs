@@ -4,7 +4,7 @@ use super::configuration::configuration;
 use super::device::ON_TUN;
 use crate::device::card::{Card, Realm};
 use crate::device::contract::{Device, Running};
-use crate::device::kernel::{Masquerade, connections};
+use crate::device::kernel::{Masquerade, connections, memory_of_connections};
 use crate::device::needs::Needs;
 use crate::device::place::Place;
 use crate::device::program::Program;
@@ -60,6 +60,8 @@ impl Device for StatelessAndMasquerade {
         let configuration = configuration(place, &Task::Siit(siit))? + TRACKED;
         let commands = vec![rules, format!("sixway run -c - <<END\n{configuration}END")];
         let launch = move |place: &Place| run_sixway_on(&place.network, place.host, &configuration);
-        Ok(Box::new(Program::start(place, commands, Box::new(launch))?.counting(connections)))
+        Ok(Box::new(
+            Program::start(place, commands, Box::new(launch))?.counting(connections, memory_of_connections),
+        ))
     }
 }

@@ -148,6 +148,7 @@ mod tests {
                 ("jitter".to_owned(), Value::one(*time, Unit::Milliseconds)),
                 ("loss".to_owned(), Value::one(loss, Unit::Lost)),
             ]),
+            not_measurable: BTreeMap::new(),
             verdict: Verdict::NotLoaded,
             tester: TesterCost::default(),
             control: Some(3.0 + 0.03 * f64::from(repeat)),

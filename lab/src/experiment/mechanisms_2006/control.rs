@@ -2,7 +2,7 @@
 
 use crate::device::Device;
 use crate::experiment::sheet::Sheet;
-use crate::experiment::three_routers::{AtWork, Way};
+use crate::experiment::three_routers::{AtWork, Renewal, Way};
 use crate::failure::Result;
 use crate::measure::{Capture, Captured};
 use crate::results::Unit;
@@ -148,12 +148,17 @@ pub fn start(at_work: &mut AtWork, device: &dyn Device, sheet: &mut Sheet) -> Re
     sheet.tester(cost);
     let network = at_work.shared_network();
     let capture = Capture::start(&network, host, link, FILTER)?;
-    let [_, creation] = at_work.renew(device)?;
+    let renewal = at_work.renew(device)?;
     let packets = capture.end()?;
-    sheet.value("first-answer", creation.as_secs_f64() * 1e3, Unit::Milliseconds);
-    sheet.value("cpu-time", at_work.spent()?.as_secs_f64() * 1e3, Unit::CpuMilliseconds);
+    note_start(renewal, at_work.spent()?, sheet);
     count(&packets, sheet);
     Ok(())
+}
+
+/// The time to the first answer, and the CPU time until then.
+fn note_start(renewal: Renewal, spent: Duration, sheet: &mut Sheet) {
+    sheet.value("first-answer", renewal.creation.as_secs_f64() * 1e3, Unit::Milliseconds);
+    sheet.value("cpu-time", spent.as_secs_f64() * 1e3, Unit::CpuMilliseconds);
 }
 
 #[cfg(test)]
@@ -179,6 +184,14 @@ mod tests {
     }
 
     #[test]
+    fn the_first_answer_is_awaited_from_the_beginning() {
+        let mut sheet = Sheet::new(std::path::PathBuf::new());
+        let [deletion, creation, spent] = [1, 20, 300].map(Duration::from_millis);
+        note_start(Renewal { deletion, creation }, spent, &mut sheet);
+        assert_eq!(["first-answer", "cpu-time"].map(|name| sheet.values()[name].value), [20.0, 300.0]);
+    }
+
+    #[test]
     fn packets_are_counted_in_all_and_by_kind() {
         let [source, destination] = HOSTS;
         let bubble = teredo(&[], &ipv6(source, destination, protocol::NO_NEXT_HEADER, &[]));
@@ -186,10 +199,8 @@ mod tests {
         let all =
             [&bubble, &ping, &bubble].map(|packet| Captured { time: Duration::ZERO, packet: packet.clone() });
         let mut sheet = Sheet::new(std::path::PathBuf::new());
-        sheet.tester(crate::results::TesterCost::default());
         count(&all, &mut sheet);
-        let (values, ..) = sheet.into_parts().unwrap();
-        let value = |name: &str| values[name].value;
+        let value = |name: &str| sheet.values()[name].value;
         assert_eq!([value("packets"), value("octets")], [3.0, (2 * bubble.len() + ping.len()) as f64]);
         assert_eq!([value("bubbles"), value("echoes"), value("others")], [2.0, 1.0, 0.0]);
     }

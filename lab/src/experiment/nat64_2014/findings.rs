@@ -196,6 +196,7 @@ mod tests {
                 name.to_owned(),
                 Value::one(value * (1.0 + 0.01 * f64::from(repeat)), unit),
             )]),
+            not_measurable: BTreeMap::new(),
             verdict: verdict.clone(),
             tester: TesterCost::default(),
             control: Some(3.0 + 0.03 * f64::from(repeat)),

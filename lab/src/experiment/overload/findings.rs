@@ -100,6 +100,7 @@ mod tests {
             started: String::new(),
             took: 1.0,
             values: BTreeMap::from([("goodput".to_owned(), Value::one(goodput, Unit::PerSecond))]),
+            not_measurable: BTreeMap::new(),
             verdict: Verdict::NotLoaded,
             tester: TesterCost { device_core_busy, ..TesterCost::default() },
             control: None,

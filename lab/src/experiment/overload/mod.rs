@@ -2,6 +2,7 @@
 
 mod fairness;
 mod findings;
+mod heavy;
 mod plan;
 mod stage;
 mod topology;

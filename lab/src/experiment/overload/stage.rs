@@ -1,31 +1,34 @@
 //! One measurement: a heavy subscriber's load, and at the same time a light one's established flows and new connections.
 
 use super::fairness::fairness;
+use super::heavy::Heavy;
 use super::topology::Scene;
 use crate::experiment::contract::{Line, Stage};
 use crate::experiment::measured::measure;
 use crate::experiment::sheet::Sheet;
 use crate::failure::{Failure, Result};
 use crate::interrupt;
-use crate::load::{
-    Ends, Gaps, Load as _, Outcome, Pace, TransactionKind, Transactions, Trip, UdpStream, Until,
-};
+use crate::load::{Ends, Gaps, Load, Outcome, Pace, TransactionKind, Transactions, Trip, UdpStream, Until};
 use crate::measure::Reading;
 use crate::results::{Cell, Unit};
 use std::net::SocketAddr;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Flows of the heavy subscriber, and of the light one.
-const FLOWS: [u16; 2] = [16, 4];
+/// Flows of the light subscriber.
+const FLOWS: u16 = 4;
 /// Packets a second of the light subscriber's established flows.
 const LIGHT: f64 = 500.0;
 /// New connections a second of the light subscriber.
 const NEW: f64 = 20.0;
-/// How long the device's capacity is measured, each of two times.
-const CALIBRATION: Duration = Duration::from_millis(500);
-/// Ports of the server, and the first one of each subscriber's flows: a flow of the next row is the same one.
-const PORTS: [u16; 3] = [7_000, 7_100, 7_200];
+/// How long the device's capacity is measured, each of three times.
+const CALIBRATION: Duration = Duration::from_millis(400);
+/// What is offered then, in multiples of what the device forwarded before: under a flood it may forward less than it could.
+const ABOVE: f64 = 1.5;
+/// Ports of the server for the light subscriber's flows and connections.
+const PORTS: [u16; 2] = [7_100, 7_200];
+/// A tester that offers less than this share of what is requested is the limit.
+const ENOUGH: f64 = 0.9;
 
 /// How long a row is loaded: ten seconds at scale 1.
 pub fn time(scale: f64) -> Duration {
@@ -40,44 +43,60 @@ struct Light {
 
 /// A device under load.
 pub struct Loaded {
+    // The device's end needs its network, and ends first.
     scene: Scene,
+    heavy: Heavy,
     /// Packets a second that it forwards when more is offered.
     capacity: f64,
+    /// Packets a second that the heavy subscriber can send.
+    most: f64,
     time: Duration,
 }
 
 impl Loaded {
     /// Builds the network, starts the device and measures its capacity.
     pub fn build(line: &Line<'_>) -> Result<Self> {
-        let mut loaded = Self { scene: Scene::build(line)?, capacity: 0.0, time: time(line.asked.scale) };
+        let scene = Scene::build(line)?;
+        let heavy = Heavy::prepare(&scene, line.device)?;
+        let mut loaded = Self { scene, heavy, capacity: 0.0, most: 0.0, time: time(line.asked.scale) };
+        loaded.heavy.warm_up(&loaded.scene)?;
         loaded.warm_up()?;
-        for _ in 0..2 {
-            let before = loaded.scene.forwarded()?;
-            let outcome = loaded.heavy(Pace::AsFastAsPossible, CALIBRATION)?;
-            let rate = (loaded.scene.forwarded()? - before) as f64 / outcome.took.as_secs_f64().max(1e-9);
-            loaded.capacity = loaded.capacity.max(rate);
+        loaded.most = loaded.heavy.most(&loaded.scene)?;
+        for above in [f64::INFINITY, ABOVE, ABOVE] {
+            let rate = (above * loaded.capacity.max(1.0)).min(loaded.most);
+            let (offered, forwarded) = loaded.forwarded_at(rate)?;
+            loaded.capacity = loaded.capacity.max(forwarded);
+            // What sockets send at most is known now.
+            loaded.most = loaded.most.min(if rate.is_finite() { f64::INFINITY } else { offered });
         }
         Ok(loaded)
     }
 
-    fn stream(&self, heavy: bool) -> Result<UdpStream<'_>> {
-        let Scene { network, cores, target, listens, any, .. } = &self.scene;
-        let (client, at, trip) = if heavy { ("heavy", 0, Trip::OneWay) } else { ("light", 1, Trip::Round) };
-        let ends =
-            Ends { client: network.host(client)?, server: network.host("server")?, core: cores.tester };
-        Ok(UdpStream {
-            ends,
-            source: SocketAddr::new(*any, PORTS[at] + 10_000),
-            target: SocketAddr::new(*target, PORTS[at]),
-            listens: SocketAddr::new(*listens, PORTS[at]),
-            flows: FLOWS[at],
-            payload: 16,
-            trip,
+    /// What is offered at this rate, or as fast as possible, and what the device forwards of it, both in a second.
+    fn forwarded_at(&self, rate: f64) -> Result<(f64, f64)> {
+        let pace = if rate.is_finite() { at(rate.max(1.0)) } else { Pace::AsFastAsPossible };
+        self.heavy.with(&self.scene, |load| {
+            let before = self.scene.forwarded()?;
+            let outcome = load.run(pace, Until::Time(CALIBRATION))?;
+            let seconds = outcome.took.as_secs_f64().max(1e-9);
+            Ok((outcome.sent as f64 / seconds, (self.scene.forwarded()? - before) as f64 / seconds))
         })
     }
 
-    fn heavy(&self, pace: Pace, time: Duration) -> Result<Outcome> {
-        self.stream(true)?.run(pace, Until::Time(time))
+    /// The light subscriber's established flows.
+    fn stream(&self) -> Result<UdpStream<'_>> {
+        let Scene { network, cores, target, listens, any, .. } = &self.scene;
+        let ends =
+            Ends { client: network.host("light")?, server: network.host("server")?, core: cores.tester };
+        Ok(UdpStream {
+            ends,
+            source: SocketAddr::new(*any, PORTS[0] + 10_000),
+            target: SocketAddr::new(*target, PORTS[0]),
+            listens: SocketAddr::new(*listens, PORTS[0]),
+            flows: FLOWS,
+            payload: 16,
+            trip: Trip::Round,
+        })
     }
 
     fn connections(&self) -> Result<Transactions<'_>> {
@@ -87,8 +106,8 @@ impl Loaded {
         Ok(Transactions {
             ends,
             kind: TransactionKind::TcpCrr,
-            target: SocketAddr::new(*target, PORTS[2]),
-            listens: SocketAddr::new(*listens, PORTS[2]),
+            target: SocketAddr::new(*target, PORTS[1]),
+            listens: SocketAddr::new(*listens, PORTS[1]),
             request: 1,
             response: 1,
             workers: 8,
@@ -98,43 +117,57 @@ impl Loaded {
     /// Neighbours are found, and the flows established.
     fn warm_up(&self) -> Result<()> {
         interrupt::wait_until(Duration::from_secs(10), "an answer on every flow", || {
-            let few = Pace::Open { per_second: 1_000.0, gaps: Gaps::Even };
-            let heavy = self.stream(true)?.run(few, Until::Count(u64::from(2 * FLOWS[0])))?;
-            let light = self.stream(false)?.run(few, Until::Count(u64::from(2 * FLOWS[1])))?;
-            Ok(heavy.lost + light.lost + self.connections()?.run(few, Until::Count(1))?.lost == 0)
+            let light = self.stream()?.run(at(1_000.0), Until::Count(u64::from(2 * FLOWS)))?;
+            Ok(light.lost + self.connections()?.run(at(1_000.0), Until::Count(1))?.lost == 0)
         })
     }
 
-    /// The heavy subscriber's outcome, and the light one's.
-    fn load(&self, per_second: f64) -> Result<(Outcome, Light)> {
+    /// The heavy subscriber's outcome, what the device has forwarded at its end, and what the light one has seen.
+    fn load(&self, heavy: &(dyn Load + Sync), pace: Pace) -> Result<(Outcome, u64, Light)> {
         let until = Until::Time(self.time);
-        let at = |per_second| Pace::Open { per_second, gaps: Gaps::Even };
-        let (light, connections) = (self.stream(false)?, self.connections()?);
+        let (light, connections) = (self.stream()?, self.connections()?);
         std::thread::scope(|scope| {
             let established = scope.spawn(move || light.run(at(LIGHT), until));
             let new = scope.spawn(move || connections.run(at(NEW), until));
-            let heavy = self.heavy(at(per_second), self.time);
+            let heavy = heavy.run(pace, until);
+            // What waits in the device's queue now is forwarded later.
+            let forwarded = self.scene.forwarded();
             let panicked = |_| Err(Failure::Unexpected("a thread of a load panicked".to_owned()));
             let established = established.join().unwrap_or_else(panicked);
             let new = new.join().unwrap_or_else(panicked);
-            Ok((heavy?, Light { established: established?, new: new? }))
+            Ok((heavy?, forwarded?, Light { established: established?, new: new? }))
         })
     }
 }
 
+/// An open loop with even gaps.
+const fn at(per_second: f64) -> Pace {
+    Pace::Open { per_second, gaps: Gaps::Even }
+}
+
+/// Why a row does not show what a load does, if the tester did not offer it.
+fn fell_short(offered: f64, load: f64, capacity: f64) -> Option<String> {
+    let reached = offered / capacity.max(1.0);
+    (reached < ENOUGH * load)
+        .then(|| format!("the tester offered {reached:.2} × the device's capacity in place of {load} ×"))
+}
+
 impl Stage for Loaded {
     fn measure(&mut self, cell: &Cell, sheet: &mut Sheet) -> Result<()> {
-        let asked = cell.at("load") * self.capacity;
+        let asked = (cell.at("load") * self.capacity).min(self.most);
         let seen = Mutex::new(None);
         let before = self.scene.forwarded()?;
-        let running = self.scene.running.as_ref();
-        let measured = measure(running, (self.scene.cores, Reading::Ticks), sheet, || {
-            let (heavy, light) = self.load(asked)?;
-            let forwarded = self.scene.forwarded()?;
-            *seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some((light, forwarded));
-            Ok(heavy)
+        let cores = self.scene.cores;
+        let measured = self.heavy.with(&self.scene, |heavy| {
+            self.heavy.watched(self.scene.running.as_ref(), |running| {
+                measure(running, (cores, Reading::Ticks), sheet, || {
+                    let (heavy, forwarded, light) = self.load(heavy, at(asked.max(1.0)))?;
+                    *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some((light, forwarded));
+                    Ok(heavy)
+                })
+            })
         })?;
-        let seen = seen.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let seen = seen.into_inner().unwrap_or_else(PoisonError::into_inner);
         let Some((light, forwarded)) = seen else {
             return Err(Failure::Unexpected("the light subscriber has seen nothing".to_owned()));
         };
@@ -149,8 +182,11 @@ impl Stage for Loaded {
         sheet.value("offered", offered, Unit::PerSecond);
         sheet.value("goodput", goodput, Unit::PerSecond);
         sheet.value("of-capacity", goodput / self.capacity.max(1.0), Unit::Share);
-        sheet.value("arrived", heavy.per_second(), Unit::PerSecond);
-        sheet.value("heavy-loss", heavy.loss(), Unit::Lost);
+        sheet.value("offered-load", offered / self.capacity.max(1.0), Unit::Share);
+        sheet.value("heavy-loss", (1.0 - goodput / offered.max(1.0)).max(0.0), Unit::Lost);
+        if let Some(why) = fell_short(offered, cell.at("load"), self.capacity) {
+            sheet.limited_by_tester(why);
+        }
         sheet.times("established", &light.established.latency)?;
         sheet.value("established-loss", light.established.loss(), Unit::Lost);
         sheet.times("connection", &light.new.setup)?;
@@ -162,5 +198,18 @@ impl Stage for Loaded {
         sheet.value("fairness", fair, Unit::Share);
         sheet.value("cpu-per-packet", measured.nanoseconds_each(all), Unit::NanosecondsPerPacket);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_whose_load_was_not_offered_says_what_was() {
+        let why = fell_short(150_000.0, 10.0, 100_000.0).unwrap();
+        assert_eq!(why, "the tester offered 1.50 × the device's capacity in place of 10 ×");
+        assert_eq!(fell_short(195_000.0, 2.0, 100_000.0), None);
+        assert!(fell_short(0.0, 0.1, 0.0).is_some());
     }
 }

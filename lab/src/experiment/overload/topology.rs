@@ -4,6 +4,7 @@ use crate::analyse::{Drawing, Node, Part, Wire};
 use crate::device::{Forward, Nat44, Nat64, Place, Running, Task, TaskKind};
 use crate::experiment::contract::Line;
 use crate::failure::Result;
+use crate::load::link_address;
 use crate::measure::Cores;
 use crate::topology::Network;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -43,6 +44,13 @@ const SERVER6: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0x8000, 0, 0, 0, 2);
 /// The server through NAT64.
 const TRANSLATED: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0x6464, 0, 0, 0xc613, 2);
 const OUTSIDE: &str = "out0";
+/// Addresses of the server at which nobody listens: it drops what frames bring there immediately.
+const NOBODY4: Ipv4Addr = Ipv4Addr::new(198, 19, 0, 3);
+const NOBODY6: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0x8000, 0, 0, 0, 3);
+const TRANSLATED_NOBODY: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0x6464, 0, 0, 0xc613, 3);
+/// Sources of frames at the heavy subscriber: the last 16 bits are the program's.
+const HEAVY4: Ipv4Addr = Ipv4Addr::new(198, 18, 64, 0);
+const HEAVY6: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 1, 0, 0, 1, 0);
 
 /// The network with a device at work.
 pub struct Scene {
@@ -56,6 +64,8 @@ pub struct Scene {
     pub listens: IpAddr,
     /// Any address of the subscribers' family.
     pub any: IpAddr,
+    /// Source and destination of frames.
+    pub frames: [IpAddr; 2],
 }
 
 impl Scene {
@@ -71,17 +81,31 @@ impl Scene {
         };
         let (four, six) = (IpAddr::from(Ipv4Addr::UNSPECIFIED), IpAddr::from(Ipv6Addr::UNSPECIFIED));
         let tasks = line.device.tasks();
-        let (task, target, listens, any) = if tasks.contains(&TaskKind::Nat64) {
+        let (task, target, listens, frames) = if tasks.contains(&TaskKind::Nat64) {
             let pool = if line.device.has_pool() { vec![POOL.to_owned()] } else { Vec::new() };
-            (Task::Nat64(Nat64 { prefix: PREFIX.to_owned(), pool }), TRANSLATED.into(), four, six)
+            let frames: [IpAddr; 2] = [HEAVY6.into(), TRANSLATED_NOBODY.into()];
+            (Task::Nat64(Nat64 { prefix: PREFIX.to_owned(), pool }), TRANSLATED.into(), four, frames)
         } else if tasks.contains(&TaskKind::Nat44) {
             let task = Nat44 { inside: vec!["198.18.0.0/16".to_owned()], pool: Vec::new() };
-            (Task::Nat44(task), SERVER4.into(), four, four)
+            (Task::Nat44(task), SERVER4.into(), four, [HEAVY4.into(), NOBODY4.into()])
         } else {
-            (Task::Forward(Forward), SERVER6.into(), six, six)
+            (Task::Forward(Forward), SERVER6.into(), six, [HEAVY6.into(), NOBODY6.into()])
         };
         let running = line.device.start(&place, &task)?;
-        Ok(Self { running, network, cores: line.cores, target, listens, any })
+        let any = if frames[0].is_ipv6() { six } else { four };
+        Ok(Self { running, network, cores: line.cores, target, listens, any, frames })
+    }
+
+    /// Lets frames arrive at the server, which drops them immediately. Else it would answer each with an ICMP error.
+    pub fn expect_frames(&self) -> Result<()> {
+        let (device, server) = (self.network.host("device")?, self.network.host("server")?);
+        let [a, b, c, d, e, f] = link_address(server, "up0")?;
+        let link = format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}");
+        for nobody in [IpAddr::from(NOBODY4), NOBODY6.into()] {
+            device.ip(&format!("neigh replace {nobody} lladdr {link} dev {OUTSIDE} nud permanent"))?;
+            server.ip(&format!("route add blackhole {nobody}"))?;
+        }
+        Ok(())
     }
 
     /// Packets that the device has sent to the server: also those that the server had no time to take.
@@ -120,6 +144,7 @@ fn network(cores: Cores) -> Result<Network> {
     network.address("device", OUTSIDE, "2001:2:0:8000::1/64")?;
     network.address("server", "up0", &format!("{SERVER4}/24"))?;
     network.address("server", "up0", &format!("{SERVER6}/64"))?;
+    network.route("device", "198.18.64.0/18 via 198.18.1.2")?;
     network.route("server", "0.0.0.0/0 via 198.19.0.1")?;
     network.route("server", "::/0 via 2001:2:0:8000::1")?;
     if let Cores { device: Some(device), tester: Some(tester) } = cores {

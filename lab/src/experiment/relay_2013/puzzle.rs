@@ -143,6 +143,7 @@ mod tests {
             started: String::new(),
             took: 1.0,
             values: values.map(|(name, cores)| (name.to_owned(), Value::one(cores, Unit::Cores))).into(),
+            not_measurable: [].into(),
             verdict: Verdict::NotLoaded,
             tester: TesterCost::default(),
             control: None,

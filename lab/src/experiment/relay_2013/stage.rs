@@ -136,9 +136,7 @@ impl Stage for Relay {
         }
         let packets = 2.0 * outcome.answered.max(1) as f64;
         sheet.value("cpu-per-packet", spent.as_nanos() as f64 / packets, Unit::NanosecondsPerPacket);
-        if let Some(memory) = self.running.memory()? {
-            sheet.value("memory", memory.octets as f64 / 1_024.0, Unit::Kibibytes);
-        }
+        sheet.memory(self.running.memory()?);
         sheet.value("capacity", self.capacity, Unit::PerSecond);
         sheet.value("pause", self.pause.as_secs_f64() * 1e3, Unit::Milliseconds);
         self.running.commands().into_iter().for_each(|line| sheet.command(line));

@@ -90,8 +90,11 @@ impl Stage for Bursts {
                 Ok::<_, Failure>(outcome.lost == 0)
             })?;
             let running = live.counting(scene.running.as_ref());
+            let near = scene.ends.network.host("near")?;
+            let before = near.received_packets("up0")?;
             let measured =
                 measure(&running, (cores, Reading::Ticks), sheet, || burst(stream, frames.max(FEWEST)))?;
+            sheet.value("came-back", (near.received_packets("up0")? - before) as f64, Unit::Count);
             sheet.value("burst", f64::from(frames), Unit::Count);
             sheet.value("burst-rate", rate(&measured.outcome), Unit::PerSecond);
             sheet.value("ceiling", ceiling, Unit::PerSecond);

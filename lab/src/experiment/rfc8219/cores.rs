@@ -61,8 +61,9 @@ impl Stage for Workers {
         let tester = self.scene.ends.cores.tester;
         let is_shared = tester.is_none_or(|tester| self.cores.contains(&tester));
         if is_shared {
-            sheet.shares_a_cpu();
+            sheet.limited_by_tester("the device's workers and the tester shared a CPU".to_owned());
         }
+        sheet.value("receiving-cpus", self.live.receiving_cpus()? as f64, Unit::Count);
         sheet.value("shared", f64::from(u8::from(is_shared)), Unit::Count);
         Ok(())
     }

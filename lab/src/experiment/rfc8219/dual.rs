@@ -28,12 +28,8 @@ impl Running for Both {
         Ok(CpuReading { spent: first.spent + second.spent, ..first })
     }
 
-    fn memory(&self) -> Result<Option<MemoryReading>> {
-        let sum = |(first, second): (MemoryReading, MemoryReading)| MemoryReading {
-            octets: first.octets + second.octets,
-            exact: first.exact && second.exact,
-        };
-        Ok(self.0[0].memory()?.zip(self.0[1].memory()?).map(sum))
+    fn memory(&self) -> Result<MemoryReading> {
+        Ok(self.0[0].memory()?.plus(self.0[1].memory()?))
     }
 
     fn commands(&self) -> Vec<String> {

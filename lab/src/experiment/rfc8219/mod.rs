@@ -19,6 +19,7 @@ mod search;
 mod stage;
 mod stateful;
 mod tables;
+mod tcp;
 mod topology;
 
 pub use plan::Rfc8219;

@@ -23,7 +23,8 @@ use std::time::Duration;
 const FLOWS: u16 = 16;
 /// Their ports at the near end, the same in each trial: sessions exist before.
 const SOURCE: u16 = 20_000;
-const TARGET: u16 = 7_000;
+/// The far end's port.
+pub const TARGET: u16 = 7_000;
 /// How long the tester's own limit is measured.
 const CALIBRATION: Duration = Duration::from_millis(300);
 /// The lowest rate of a search.
@@ -38,6 +39,11 @@ const CONNECTIONS: u16 = 2_000;
 /// How long a trial takes: a minute at scale 1, as RFC 2544 §24 asks.
 pub fn time(scale: f64) -> Duration {
     Duration::from_secs_f64((60.0 * scale).clamp(0.3, 60.0))
+}
+
+/// How long the stream of a latency is: two minutes at scale 1 (RFC 8219 §7.2).
+pub fn stream(scale: f64) -> Duration {
+    Duration::from_secs_f64((120.0 * scale).clamp(0.3, 120.0))
 }
 
 /// The precision of searches. With 1, a search ends with its first trial that fails.
@@ -158,6 +164,7 @@ pub fn noted(measured: &Measured, time: Duration, sheet: &mut Sheet) {
 pub struct Bench {
     scene: Scene,
     time: Duration,
+    stream: Duration,
     precision: f64,
 }
 
@@ -171,7 +178,8 @@ impl Bench {
             "double" => double::scene(line)?,
             _ => Scene::build(line)?,
         };
-        let bench = Self { scene, time: time(line.asked.scale), precision };
+        let scale = line.asked.scale;
+        let bench = Self { scene, time: time(scale), stream: stream(scale), precision };
         bench.scene.ends.warm_up(128)?;
         Ok(bench)
     }
@@ -182,13 +190,13 @@ impl Bench {
         search.run(&mut Frames { tester: &self.scene.ends, frame, time: self.time })
     }
 
-    /// The load at a rate for a trial's time, with all that is noted for each row.
-    fn row(&self, frame: usize, per_second: f64, sheet: &mut Sheet) -> Result<Outcome> {
+    /// The load at a rate for a time, with all that is noted for each row.
+    fn row(&self, frame: usize, (per_second, time): (f64, Duration), sheet: &mut Sheet) -> Result<Outcome> {
         let Scene { running, ends } = &self.scene;
         let measured = measure(running.as_ref(), (ends.cores, Reading::Ticks), sheet, || {
-            ends.offer(frame, at(per_second.max(LEAST)), Until::Time(self.time))
+            ends.offer(frame, at(per_second.max(LEAST)), Until::Time(time))
         })?;
-        noted(&measured, self.time, sheet);
+        noted(&measured, time, sheet);
         Ok(measured.outcome)
     }
 
@@ -196,7 +204,7 @@ impl Bench {
         let ceiling = self.scene.ends.ceiling(frame)?;
         let none = self.search(frame, ceiling, (0.0, 0.0))?;
         let given = self.search(frame, ceiling, (none.rate, GIVEN))?;
-        let outcome = self.row(frame, given.rate, sheet)?;
+        let outcome = self.row(frame, (given.rate, self.time), sheet)?;
         sheet.value("throughput", none.rate, Unit::PerSecond);
         sheet.value("throughput-given", given.rate, Unit::PerSecond);
         let bits = given.rate * (frame * 8) as f64;
@@ -210,7 +218,7 @@ impl Bench {
 
     fn frame_loss(&self, (frame, percent): (usize, f64), sheet: &mut Sheet) -> Result<()> {
         let ceiling = self.scene.ends.ceiling(frame)?;
-        let outcome = self.row(frame, ceiling * percent / 100.0, sheet)?;
+        let outcome = self.row(frame, (ceiling * percent / 100.0, self.time), sheet)?;
         sheet.value("forwarded", outcome.per_second(), Unit::PerSecond);
         Ok(())
     }
@@ -218,7 +226,7 @@ impl Bench {
     fn latency(&self, frame: usize, sheet: &mut Sheet) -> Result<()> {
         let ceiling = self.scene.ends.ceiling(frame)?;
         let found = self.search(frame, ceiling, (0.0, GIVEN))?;
-        let outcome = self.row(frame, found.rate, sheet)?;
+        let outcome = self.row(frame, (found.rate, self.stream), sheet)?;
         let delay = delay(&outcome.service);
         sheet.value("rate", found.rate, Unit::PerSecond);
         sheet.times("latency", &outcome.service)?;
@@ -279,4 +287,16 @@ pub fn trials(name: &str, found: &Found) -> String {
         writeln!(text, "  {rate:.0} {loss:.6}{disturbed}").ok();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_at_scale_1_has_the_lengths_of_the_clauses() {
+        assert_eq!((time(1.0), stream(1.0)), (Duration::from_secs(60), Duration::from_secs(120)));
+        assert_eq!((time(0.1), stream(0.1)), (Duration::from_secs(6), Duration::from_secs(12)));
+        assert_eq!((time(0.001), stream(0.001)), (Duration::from_millis(300), Duration::from_millis(300)));
+    }
 }

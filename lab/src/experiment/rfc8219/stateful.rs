@@ -13,16 +13,24 @@ use crate::experiment::sheet::Sheet;
 use crate::failure::{Failure, Result};
 use crate::load::{FlowState, Outcome, Trip};
 use crate::measure::{Reading, core_time};
-use crate::results::{Cell, Unit};
+use crate::results::{Cell, Machine, Unit};
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 /// 32 addresses: more than two million connections to one destination.
 const POOL: &str = "198.19.1.0/27";
+/// For more than that: 256 addresses.
+const LARGE_POOL: &str = "198.19.2.0/24";
+/// The most connections of the smaller pool.
+const FEW: f64 = 2_000_000.0;
 /// The smallest frame.
 const FRAME: usize = 84;
 /// Frames a second by which a table is filled where its rate is not what is measured, and validated.
-pub const CAREFUL: f64 = 10_000.0;
+const CAREFUL: f64 = 10_000.0;
+/// How long a table of more is filled, and validated: both, and what is measured then, have to be over before the first ones expire.
+const FILLED: f64 = 120.0;
+/// Octets of memory for a connection, at the device and at the tester, that a table needs at least.
+const OCTETS: u64 = 512;
 /// How often a table that was not filled is filled again (RFC 9693 leaves that to the tester).
 const AGAIN: u32 = 3;
 /// The smallest table that is looked for.
@@ -39,6 +47,34 @@ pub struct Stateful {
     precision: f64,
 }
 
+/// Where frames came from, now or before. A connection that exists comes from the same place again.
+fn merged(before: Vec<FlowState>, now: Vec<FlowState>) -> Vec<FlowState> {
+    if before.is_empty() {
+        return now;
+    }
+    let mut all = [before, now].concat();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Frames a second by which a table of this size is filled and validated.
+pub fn filling(flows: f64) -> f64 {
+    (flows / FILLED).max(CAREFUL)
+}
+
+/// Why a table of this size is not filled on a machine.
+fn no_room(flows: u64, is_kernels: bool, here: &Machine) -> Option<String> {
+    let (needed, has) = ((flows * OCTETS) >> 20, here.memory_mb);
+    if needed > has {
+        return Some(format!(
+            "{flows} connections need about {needed} MiB of memory, and this machine has {has} MiB"
+        ));
+    }
+    let most = here.conntrack_max.filter(|most| is_kernels && flows > *most)?;
+    Some(format!("{flows} connections are more than this kernel's table holds, {most} (nf_conntrack_max)"))
+}
+
 /// What an attempt to establish connections has shown.
 struct Filled {
     /// Connections that exist: a frame has come back over each.
@@ -53,9 +89,10 @@ impl Stateful {
     ///
     /// # Errors
     /// Something does not start, or programs of BPF cannot be loaded.
-    pub fn build(line: &Line<'_>) -> Result<Self> {
+    pub fn build(cell: &Cell, line: &Line<'_>) -> Result<Self> {
         let precision = precision(line.asked).map_err(Failure::Unexpected)?;
-        let scene = Scene::with_pool(line, POOL)?;
+        let pool = if cell.at("connections") > FEW { LARGE_POOL } else { POOL };
+        let scene = Scene::with_pool(line, pool)?;
         let live = live(&scene)?;
         let mut stateful = Self { scene, live, time: time(line.asked.scale), precision };
         // Neighbours are found.
@@ -80,18 +117,24 @@ impl Stateful {
         if states.is_empty() {
             return Ok(0);
         }
-        Ok(self.live.validate((self.scene.ends.far(), TARGET), states, at(CAREFUL))?.answered)
+        Ok(self
+            .live
+            .validate((self.scene.ends.far(), TARGET), states, at(filling(states.len() as f64)))?
+            .answered)
     }
 
-    /// A table with this number of connections, all of them validated.
+    /// A table with this number of connections, all of them validated. If frames were lost, all are sent again: those that exist stay.
     fn filled(&mut self, flows: u32) -> Result<Filled> {
-        let mut validated = 0;
+        self.scene.running.forget()?;
+        let ends = frame_ends(&self.scene.ends, &self.live, FRAME, flows);
+        let (mut states, mut validated) = (Vec::new(), 0);
         for _ in 0..=AGAIN {
-            let filled = self.fill(flows, CAREFUL)?;
-            if filled.validated == u64::from(flows) {
-                return Ok(filled);
+            let (outcome, seen) = self.live.establish(&ends, at(filling(flows.into())))?;
+            states = merged(states, seen);
+            validated = self.come_back(&states)?;
+            if validated == u64::from(flows) {
+                return Ok(Filled { validated, states, outcome });
             }
-            validated = filled.validated;
         }
         Err(Failure::Unexpected(format!(
             "of {flows} connections {validated} were established, after {AGAIN} repetitions"
@@ -159,6 +202,10 @@ impl Stateful {
 
     /// §5.1: throughput (its second phase, in both directions) with this number of connections, in turn.
     fn sessions(&mut self, flows: u32, sheet: &mut Sheet) -> Result<()> {
+        let is_kernels = self.scene.running.counters()?.iter().any(|(name, _)| name == "connections");
+        if let Some(why) = no_room(flows.into(), is_kernels, &Machine::here()) {
+            return Err(Failure::Unexpected(why));
+        }
         self.filled(flows)?;
         let (live, scene, time, precision) = (&self.live, &self.scene, self.time, self.precision);
         let ends = frame_ends(&scene.ends, live, FRAME, flows);
@@ -212,5 +259,37 @@ impl Stage for Stateful {
             "capacity" => self.capacity(flows, sheet),
             _ => self.sessions(flows, sheet),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_that_the_machine_cannot_hold_is_refused_with_the_reason() {
+        let here = Machine { memory_mb: 4_000, conntrack_max: Some(262_144), ..Machine::default() };
+        assert_eq!(no_room(1_000_000, false, &here), None);
+        let why = no_room(10_000_000, false, &here).unwrap();
+        assert_eq!(why, "10000000 connections need about 4882 MiB of memory, and this machine has 4000 MiB");
+        let why = no_room(1_000_000, true, &here).unwrap();
+        assert_eq!(
+            why,
+            "1000000 connections are more than this kernel's table holds, 262144 (nf_conntrack_max)"
+        );
+        assert_eq!(no_room(100_000, true, &here), None);
+    }
+
+    #[test]
+    fn what_came_now_or_before_is_there_once() {
+        let [one, two, three] = [[1; 8], [2; 8], [3; 8]];
+        assert_eq!(merged(Vec::new(), vec![two, one]), [two, one], "in the order in which they were sent");
+        assert_eq!(merged(vec![three, one], vec![one, two]), [one, two, three]);
+    }
+
+    #[test]
+    fn a_large_table_is_filled_before_its_first_entries_expire() {
+        assert_eq!(filling(1_000.0), CAREFUL);
+        assert_eq!(10_000_000.0 / filling(10_000_000.0), FILLED);
     }
 }

@@ -67,3 +67,17 @@ pub const RESET: Table = Table {
         Column { value: "reset-by-loss", title: "reset time by loss" },
     ],
 };
+
+/// RFC 8219 §8.2.
+pub const TCP: Table = Table {
+    title: "New TCP connections, each with a request and an answer (RFC 8219 §8.2, RFC 3511 §5.3)",
+    series: "tcp",
+    axes: &["flows"],
+    columns: &[
+        Column { value: "connections-rate", title: "new connections" },
+        Column { value: "ceiling", title: "the tester's limit" },
+        Column { value: "setup", title: "set-up" },
+        Column { value: "cpu-per-connection", title: "CPU a connection" },
+        Column { value: "loss", title: "failures" },
+    ],
+};

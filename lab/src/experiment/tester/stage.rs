@@ -232,7 +232,7 @@ impl Bare {
             true => Pace::Open { per_second, gaps: Gaps::Even },
             false => Pace::AsFastAsPossible,
         };
-        on(self.cores.tester, || FrameStream { sender: &sender, sink: &sink }.run(pace, until))
+        on(self.cores.tester, || FrameStream { sender: &sender, sink: Some(&sink) }.run(pace, until))
     }
 }
 

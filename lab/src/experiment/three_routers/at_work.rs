@@ -1,6 +1,7 @@
 //! The network with a mechanism at work, and loads through it and past it.
 
 use super::bad_path::BadPath;
+use super::renewal::Renewal;
 use super::topology::{Terrain, network};
 use super::way::{TEREDO_HOST4, Target, Way};
 use crate::device::{Change, Device, Place, Running};
@@ -88,15 +89,16 @@ impl AtWork {
         Ok(())
     }
 
-    /// Ends the mechanism and begins it again; how long it took to end, and from the beginning to the first answer.
-    pub fn renew(&mut self, device: &dyn Device) -> Result<[Duration; 2]> {
-        let start = Instant::now();
-        self.running.clear();
-        let deletion = start.elapsed();
-        let start = Instant::now();
-        self.start(device)?;
-        self.is_reached(self.way.target(), 56)?;
-        Ok([deletion, start.elapsed()])
+    /// Ends the mechanism and begins it again, until the first answer.
+    pub fn renew(&mut self, device: &dyn Device) -> Result<Renewal> {
+        Renewal::of(
+            self,
+            |it| it.running.clear(),
+            |it| {
+                it.start(device)?;
+                it.is_reached(it.way.target(), 56)
+            },
+        )
     }
 
     /// Restarts both ends, one after the other: how long it took to the first answer.

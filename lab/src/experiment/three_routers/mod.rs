@@ -2,10 +2,12 @@
 
 mod at_work;
 mod bad_path;
+mod renewal;
 mod topology;
 mod way;
 
 pub use at_work::{AtWork, Stream, bits_per_second};
 pub use bad_path::BadPath;
+pub use renewal::Renewal;
 pub use topology::{DRAWING, DRAWN, Terrain};
 pub use way::{NATIVE4, NATIVE6, Target, Way};

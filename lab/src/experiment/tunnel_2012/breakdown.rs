@@ -2,7 +2,7 @@
 
 use crate::device::find;
 use crate::experiment::sheet::Sheet;
-use crate::experiment::three_routers::{AtWork, NATIVE6, Target};
+use crate::experiment::three_routers::{AtWork, NATIVE6, Renewal, Target};
 use crate::failure::{Failure, Result};
 use crate::load::Outcome;
 use crate::measure::Capture;
@@ -51,11 +51,8 @@ pub fn life(at_work: &mut AtWork, device: &str, idle: Duration, sheet: &mut Shee
     let device = find(device).ok_or_else(|| Failure::Unexpected(format!("no device is named {device}")))?;
     let (_, cost, _) = at_work.metered(|| at_work.echo(at_work.way().target(), 56, 5))?;
     sheet.tester(cost);
-    let [deletion, creation] = at_work.renew(device)?;
-    let refresh = at_work.restart()?;
-    for (name, time) in [("creation", creation), ("refresh", refresh), ("deletion", deletion)] {
-        sheet.value(name, time.as_secs_f64() * 1e3, Unit::Milliseconds);
-    }
+    let renewal = at_work.renew(device)?;
+    note_life(renewal, at_work.restart()?, sheet);
     let capture = Capture::start(at_work.network(), "b", "in0", "ip proto 41")?;
     let (start, before) = (Instant::now(), at_work.spent()?);
     std::thread::sleep(idle);
@@ -64,4 +61,25 @@ pub fn life(at_work: &mut AtWork, device: &str, idle: Duration, sheet: &mut Shee
     sheet.value("idle-packets", capture.end()?.len() as f64, Unit::Count);
     sheet.value("idle-cpu", cores, Unit::Cores);
     Ok(())
+}
+
+/// The times of a tunnel's life.
+fn note_life(Renewal { deletion, creation }: Renewal, refresh: Duration, sheet: &mut Sheet) {
+    for (name, time) in [("creation", creation), ("refresh", refresh), ("deletion", deletion)] {
+        sheet.value(name, time.as_secs_f64() * 1e3, Unit::Milliseconds);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_time_of_a_life_has_its_name() {
+        let mut sheet = Sheet::new(std::path::PathBuf::new());
+        let [deletion, creation, refresh] = [1, 20, 300].map(Duration::from_millis);
+        note_life(Renewal { deletion, creation }, refresh, &mut sheet);
+        let value = |name: &str| sheet.values()[name].value;
+        assert_eq!(["deletion", "creation", "refresh"].map(value), [1.0, 20.0, 300.0]);
+    }
 }

@@ -8,14 +8,14 @@ use sixway_lab::results::Verdict;
 
 pub const TESTS: &[Interop] = &[Interop::new(
     "overload_at_its_smallest_degrades_no_goodput_and_leaves_the_light_subscriber_alone_below_the_capacity",
-    &["sixway"],
+    &["sixway", "clang", "ethtool"],
     overload,
 )];
 
 pub const INSTANCES: &[Instance] = &[OVERLOAD];
 
 const OVERLOAD: Instance =
-    Instance { experiment: &experiment::Overload, devices: &["sixway"], set: &[("load", "0.1,1.2")] };
+    Instance { experiment: &experiment::Overload, devices: &["sixway"], set: &[("load", "0.1,2")] };
 
 fn overload() -> Result<()> {
     let results = OVERLOAD.run()?;
@@ -28,6 +28,10 @@ fn overload() -> Result<()> {
         assert!((0.5 - 1e-9..=1.0 + 1e-9).contains(&fairness), "{sample:#?}");
         let established = sample.values.get("established").map_or(0, |value| value.n);
         assert!(established > 0, "{sample:#?}");
+        // What the tester did not offer is said.
+        let (load, offered) = (sample.cell.at("load"), value("offered-load"));
+        let is_tester_bound = matches!(sample.verdict, Verdict::TesterBound { .. });
+        assert!(offered < 1.1 * load && (offered >= 0.9 * load || is_tester_bound), "{sample:#?}");
         if sample.cell.at("load") < 1.0 {
             // What is offered is a tenth of what the device does.
             assert_eq!((value("established-loss"), value("new-loss")), (0.0, 0.0), "{sample:#?}");
@@ -38,7 +42,7 @@ fn overload() -> Result<()> {
         rows.next().and_then(|it| it.values.get(name)).map_or(f64::NAN, |value| value.value)
     };
     // The report's statement has a narrower limit; what else this machine does meanwhile takes a share of either figure.
-    let (capacity, above) = (value(1.2, "capacity"), value(1.2, "goodput"));
+    let (capacity, above) = (value(2.0, "capacity"), value(2.0, "goodput"));
     assert!(above >= 0.4 * capacity, "{above:.0} packets a second of {capacity:.0}");
     let below = value(0.1, "goodput");
     assert!(above > 3.0 * below, "{above:.0} a second, and {below:.0} with a tenth offered");

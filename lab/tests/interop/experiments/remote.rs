@@ -9,7 +9,7 @@
 use super::scenes::scene_of;
 use crate::Interop;
 use sixway_lab::device::remote::{Remote, Request};
-use sixway_lab::device::{Device, TaskKind};
+use sixway_lab::device::{Device, MemoryReading, TaskKind};
 use sixway_lab::failure::{Failure, Result};
 use sixway_lab::interrupt;
 use sixway_lab::probe::ping;
@@ -67,7 +67,7 @@ fn by_script() -> Result<()> {
         running.restart()?;
         works("after a restart")?;
         assert!(running.cpu()?.spent >= before.spent);
-        assert!(running.memory()?.is_some_and(|memory| !memory.exact && memory.octets > 1_000_000));
+        assert!(matches!(running.memory()?, MemoryReading::Uncertain(1_000_001.., _)));
         assert!(running.counters()?.iter().any(|(name, _)| name == "r0-rx_dropped"));
         assert!(running.commands()[0].contains("TASK="));
         // It is this machine's clock.

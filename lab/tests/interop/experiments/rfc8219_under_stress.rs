@@ -9,6 +9,7 @@ use sixway_lab::results::{Sample, Verdict};
 pub const TESTS: &[Interop] = &[
     Interop::new("rfc8219_measures_bursts_recovery_and_reset", &["sixway", "clang", "ethtool"], stress),
     Interop::new("rfc8219_measures_double_translation_and_workers", &["sixway", "clang", "ethtool"], several),
+    Interop::new("rfc8219_measures_tcp_connections", &["sixway"], tcp),
 ];
 
 pub const INSTANCES: &[Instance] = &[STRESS, NO_RESET, SEVERAL];
@@ -22,6 +23,8 @@ const SEVERAL: Instance = instance(
     &["sixway"],
     &[("series", "double,cores"), ("frame", "1518"), ("workers", "2"), ("precision", "1")],
 );
+
+const TCP: Instance = instance(&["sixway"], &[("series", "tcp"), ("precision", "1")]);
 
 const fn instance(
     devices: &'static [&'static str],
@@ -47,6 +50,8 @@ fn stress() -> Result<()> {
                 assert!(value("trials") >= 1.0 && value("burst-rate") > 0.0, "{sample:#?}");
                 // Far more than its queues hold.
                 assert_eq!(value("at-ceiling"), 0.0, "{sample:#?}");
+                // One way: but for a neighbour's packet or two.
+                assert!(value("came-back") < 8.0, "{sample:#?}");
                 assert!(value("burst") <= (value("ceiling") * 0.3).max(16.0) + 1.0, "{sample:#?}");
             }
             "recovery" => {
@@ -69,6 +74,18 @@ fn stress() -> Result<()> {
     Ok(())
 }
 
+fn tcp() -> Result<()> {
+    let results = TCP.run()?;
+    assert_eq!(results.samples.len(), 1);
+    for sample in &results.samples {
+        let value = |name: &str| value(sample, name);
+        assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");
+        assert!(value("connections-rate") >= 100.0 && value("cpu-per-connection") > 0.0, "{sample:#?}");
+        assert!(sample.values.get("setup").is_some_and(|setup| setup.n > 0), "{sample:#?}");
+    }
+    Ok(())
+}
+
 fn several() -> Result<()> {
     let results = SEVERAL.run()?;
     assert_eq!(results.samples.len(), 2);
@@ -81,6 +98,8 @@ fn several() -> Result<()> {
         if sample.cell.series == "cores" {
             assert!(sample.commands.iter().any(|line| line.contains("workers = 2")), "{sample:#?}");
             let is_tester_bound = matches!(sample.verdict, Verdict::TesterBound { .. });
+            let cpus = std::thread::available_parallelism().map_or(1, usize::from).min(2);
+            assert_eq!(value("receiving-cpus"), cpus as f64, "a link of the device for each: {sample:#?}");
             assert!(value("shared") == 0.0 || is_tester_bound, "{sample:#?}");
         }
     }

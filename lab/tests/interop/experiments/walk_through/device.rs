@@ -67,8 +67,8 @@ impl Running for Filtering {
         Ok(CpuReading { spent, source: CpuSource::Interrupts })
     }
 
-    fn memory(&self) -> Result<Option<MemoryReading>> {
-        Ok(None)
+    fn memory(&self) -> Result<MemoryReading> {
+        Ok(MemoryReading::NotMeasurable("the kernel stores nothing for a packet"))
     }
 
     fn commands(&self) -> Vec<String> {
