@@ -12,7 +12,7 @@ use std::time::Duration;
 pub const ACK: u8 = 0x10;
 pub const PUSH: u8 = 0x18;
 pub const SYN: u8 = 2;
-const FIN: u8 = 1;
+pub const FIN: u8 = 1;
 pub const SERVER: &str = "203.0.113.1";
 /// What the pool's first address looks like.
 pub const POOL: &str = "192.0.2.1";
@@ -311,6 +311,18 @@ fn a_mapping_that_is_requested_meanwhile_is_kept() {
     assert_eq!(control.gateway.engine.counters().bindings_ended, 0);
 }
 
+/// It has no timeout, and other hosts than the server may use it.
+#[test]
+fn a_mapping_that_the_host_has_already_is_used_and_stays_as_it_is() {
+    let mut control = Control::nat44();
+    keep(&mut control.gateway, &wanted(NatProtocol::Tcp, "10.0.0.1", 5_001, 8_080)).unwrap();
+    let line = control.client_says(PUSH, 1_001, 5_001, b"PORT 10,0,0,1,19,137\r\n").text;
+    assert_eq!(port_of(&line), 8_080);
+    assert_eq!(control.gateway.engine.counters().ftp_mappings_made, 0);
+    control.gateway.waits(Duration::from_secs(61));
+    assert!(control.comes_in("203.0.113.9", 8_080));
+}
+
 /// What is requested for the same port of the other protocol, or in vain, does not make it the host's: nobody would ever end it.
 #[test]
 fn a_mapping_that_is_not_requested_itself_ends_after_a_minute() {
@@ -489,6 +501,25 @@ fn an_urgent_pointer_leads_nowhere_in_a_changed_payload() {
     assert_eq!(changed.flags, PUSH);
     let kept = control.client_says(PUSH | urgent, 1_023, 5_001, b"ABOR\r\n");
     assert_eq!(kept.flags, PUSH | urgent);
+}
+
+/// Four changed lines are remembered for retransmissions. An acknowledged one is forgotten when there is another one.
+#[test]
+fn lines_are_changed_without_end_if_they_are_acknowledged() {
+    for is_acknowledged in [true, false] {
+        let mut control = Control::nat44();
+        let mut sequence = 1_001;
+        for number in 0..10_u8 {
+            let line = format!("PORT 10,0,0,1,19,10{number}\r\n");
+            let heard = control.client_says(PUSH, sequence, 5_001, line.as_bytes());
+            assert_eq!(heard.text != line, is_acknowledged || number < 4, "{number}");
+            sequence += line.len() as u32;
+            if is_acknowledged {
+                let end = heard.sequence + heard.text.len() as u32;
+                assert_eq!(control.server_says(ACK, 5_001, end, b"").acknowledgment, sequence);
+            }
+        }
+    }
 }
 
 #[test]

@@ -36,3 +36,52 @@ pub fn examine(config: &Config) -> Vec<Finding> {
     findings.extend(exposed::check(config));
     findings
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// The checks that have a finding. Those that query servers are tested where there are some.
+    #[test]
+    fn every_check_is_part_of_the_examination() {
+        let folder = std::env::temp_dir().join(format!("sixway-examine-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("site.dnsmasq"), "port=53\n").unwrap();
+        let (socket, log, none) = (folder.join("site.sock"), folder.join("log"), folder.join("none"));
+        let shared =
+            "[[pool]]\nname = \"p\"\naddresses = [\"192.0.2.1\"]\nshared = true\nports = \"61000-61999\"\n";
+        let nat44 = "[nat44]\ninside = [\"10.0.0.0/8\"]\npool = \"p\"\n[pcp]\ninterfaces = [\"eth1\"]\n";
+        let texts = [
+            format!(
+                "[gateway]\nipv4_address = \"192.0.2.14\"\nadmin_socket = {socket:?}\n{shared}{nat44}[log]\n[log.file]\npath = {log:?}\n"
+            ),
+            "[gateway]\nipv4_address = \"192.0.2.14\"\n[[pool]]\nname = \"p\"\naddresses = [\"192.0.2.1\"]\n[[realm]]\nname = \"red\"\ninside = [\"10.0.0.0/8\"]\npool = \"p\"\nvrf = \"red\"\n".into(),
+            format!("[ds_lite]\nrole = \"b4\"\nlocal = \"2001:db8:b4::1\"\naftr_lease_file = {none:?}\n"),
+            format!(
+                "[four_over_six]\nrole = \"host\"\nlocal = \"2001:db8:b::1\"\nconcentrator = \"2001:db8:c::1\"\nserver_lease_file = {none:?}\n"
+            ),
+            "[teredo_server]\naddress = \"203.0.113.7\"\n".into(),
+        ];
+        let findings = texts.iter().flat_map(|text| examine(&crate::sample::config(text)));
+        let found: BTreeSet<_> = findings.map(|finding| finding.check).collect();
+        for check in [
+            "routes",
+            "aftr",
+            "pool",
+            "forwarding",
+            "vrf",
+            "mtu",
+            "ports",
+            "listen",
+            "leases",
+            "dhcp",
+            "packet filter",
+            "event log",
+            "exposed",
+        ] {
+            assert!(found.contains(check), "{check}: {found:?}");
+        }
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}
