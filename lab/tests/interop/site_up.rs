@@ -252,6 +252,13 @@ fn killed() -> Result<()> {
     let said = site(&network, &["down"])?.succeeded()?.stdout;
     assert!(said.contains("was removed"), "{said}");
     assert_eq!(state(&network)?, before);
+    // One without a table of its own leaves none of an earlier one.
+    let id = up(&network, &[])?;
+    network.with_process(id, Process::kill)?;
+    assert!(tables(&network)?.contains("sixway_filter_"), "{}", tables(&network)?);
+    up(&network, &["--no-firewall"])?;
+    assert!(!tables(&network)?.contains("sixway_filter_"), "{}", tables(&network)?);
+    passes(&server6, at(&host6)?, &host6)?;
     Ok(())
 }
 
@@ -266,6 +273,10 @@ fn forwards_anyway() -> Result<()> {
     let (host6, server6) =
         (socket(&network, "host", HOST6, 4_000)?, socket(&network, "server", SERVER6, 53)?);
     is_kept_out(&server6, at(&host6)?, &host6)?;
+    // Nothing translates any more: addresses of the LAN do not leak.
+    let (host4, server4) =
+        (socket(&network, "host", HOST4, 4_000)?, socket(&network, "server", SERVER4, 53)?);
+    is_kept_out(&host4, at(&server4)?, &server4)?;
     network.host("gateway")?.sysctl("ipv4/ip_forward", "0")?;
     network.host("gateway")?.sysctl("ipv6/conf/all/forwarding", "0")?;
     let said = site(&network, &["down"])?.succeeded()?.stdout;
