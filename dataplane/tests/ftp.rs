@@ -230,6 +230,21 @@ fn selective_acknowledgments_move_and_timestamps_stay() {
     assert_eq!(answer.options, [&timestamps[..], &blocks(end + 6)].concat());
 }
 
+/// Packets of the handshake may be repeated, or come late. They do not begin another connection.
+#[test]
+fn a_handshake_that_is_repeated_does_not_move_positions_back() {
+    let mut control = Control::nat44();
+    let line = b"PORT 10,0,0,1,19,137\r\n";
+    let changed = control.client_says(PUSH, 1_001, 5_001, line);
+    let growth = changed.text.len() as u32 - line.len() as u32;
+    assert_ne!(growth, 0);
+    control.client_says(SYN, 1_000, 0, b"");
+    control.server_says(SYN | ACK, 4_989, 1_001, b"");
+    let end = 1_001 + line.len() as u32;
+    assert_eq!(control.client_says(PUSH, end, 5_001, b"LIST\r\n").sequence, end + growth);
+    assert_eq!(control.gateway.engine.counters().ftp_connections_made, 1);
+}
+
 #[test]
 fn a_fin_behind_a_changed_line_and_several_lines_in_a_segment() {
     let mut control = Control::nat44();
@@ -319,6 +334,20 @@ fn a_mapping_that_the_host_has_already_is_used_and_stays_as_it_is() {
     let line = control.client_says(PUSH, 1_001, 5_001, b"PORT 10,0,0,1,19,137\r\n").text;
     assert_eq!(port_of(&line), 8_080);
     assert_eq!(control.gateway.engine.counters().ftp_mappings_made, 0);
+    control.gateway.waits(Duration::from_secs(61));
+    assert!(control.comes_in("203.0.113.9", 8_080));
+}
+
+/// The host has the endpoint for itself now, by PCP for example: the connection's next mapping does not replace it.
+#[test]
+fn a_mapping_that_has_ended_is_not_the_connections_any_more() {
+    let mut control = Control::nat44();
+    let line = b"PORT 10,0,0,1,19,137\r\n";
+    port_of(&control.client_says(PUSH, 1_001, 5_001, line).text);
+    control.gateway.waits(Duration::from_secs(61));
+    keep(&mut control.gateway, &wanted(NatProtocol::Tcp, "10.0.0.1", 5_001, 8_080)).unwrap();
+    let next = control.client_says(PUSH, 1_001 + line.len() as u32, 5_001, b"PORT 10,0,0,1,19,138\r\n");
+    assert_ne!(port_of(&next.text), 8_080);
     control.gateway.waits(Duration::from_secs(61));
     assert!(control.comes_in("203.0.113.9", 8_080));
 }

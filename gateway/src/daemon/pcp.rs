@@ -569,6 +569,14 @@ mod tests {
         // It is written again, with the Epoch Time.
         task.keep();
         assert!(task.file.read().unwrap().epoch < 1_000);
+        // Also at the end, with what is new since the last look.
+        let other = std::net::Ipv4Addr::new(192, 168, 1, 3);
+        let (from, payload) = ((other, 40_000).into(), map(other));
+        let arrival = Arrival { from, at: None, payload: &payload };
+        task.server.handle(&arrival, &mut task.nat, clock.now()).unwrap();
+        task.end.store(true, Ordering::Release);
+        task.run().unwrap();
+        assert_eq!(task.file.read().unwrap().mappings.len(), 2);
         std::fs::remove_dir_all(directory).unwrap();
     }
 
