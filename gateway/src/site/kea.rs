@@ -108,7 +108,7 @@ mod tests {
         let lan = subnet(&with, &facts);
         assert_eq!(lan["subnet"], "192.168.1.0/24");
         let text = Site::plan(&with, &facts).unwrap().kea().unwrap();
-        // A host that asks for the address of another network is refused at once.
+        // A host that asks for the address of another network is refused immediately.
         assert!(text.contains("\"authoritative\": true"), "{text}");
         assert_eq!(lan["pools"][0]["pool"], "192.168.1.64 - 192.168.1.254");
         let named = |lan: &Value, name: &str| told(lan, |option| option["name"] == name);

@@ -179,7 +179,7 @@ mod tests {
         facts
     }
 
-    /// The source of the gateway's errors is no address that this host has already.
+    /// The source of the gateway's errors is not an address of this host.
     #[test]
     fn the_gateways_address_is_another_one_than_the_hosts() {
         let mut facts = facts();

@@ -59,7 +59,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Ends them. The DHCP server keeps running until the site is taken back: another process may have the site from now on.
+    /// Ends them. The DHCP server keeps running until the site is removed: another process may have the site from now on.
     pub fn end(self) {
         self.ends.store(true, Ordering::Relaxed);
         for thread in self.threads {
