@@ -182,6 +182,19 @@ fn filters_say_who_may_send_until_they_are_removed() {
     }
 }
 
+/// Sessions keep the binding. Who may send is decided as for any other binding again.
+#[test]
+fn filters_end_with_the_request() {
+    let mut gateway = gateway(|_| {});
+    let mut binding = wanted(NatProtocol::Udp, HOST, 53, 0);
+    binding.filters = vec![RemoteFilter { remote: "203.0.113.0/24".parse().unwrap(), port: 0 }];
+    let udp = port(keep(&mut gateway, &binding));
+    assert!(gateway.passes(v4(HOST, SERVER).udp(53, 4_001, b"hello")));
+    refuses(&mut gateway, v4("198.51.100.7", POOL).udp(7, udp, b"hello"), DropReason::Filtered);
+    release(&mut gateway, NatProtocol::Udp, HOST, 53).unwrap();
+    assert!(gateway.passes(v4("198.51.100.7", POOL).udp(7, udp, b"hello")));
+}
+
 #[test]
 fn a_session_is_opened_by_request_as_by_a_packet() {
     let mut gateway = gateway(|nat44| nat44.filtering = Filtering::AddressDependent);

@@ -12,7 +12,7 @@ use std::time::Duration;
 pub const ACK: u8 = 0x10;
 pub const PUSH: u8 = 0x18;
 pub const SYN: u8 = 2;
-const FIN: u8 = 1;
+pub const FIN: u8 = 1;
 pub const SERVER: &str = "203.0.113.1";
 /// What the pool's first address looks like.
 pub const POOL: &str = "192.0.2.1";
@@ -230,6 +230,21 @@ fn selective_acknowledgments_move_and_timestamps_stay() {
     assert_eq!(answer.options, [&timestamps[..], &blocks(end + 6)].concat());
 }
 
+/// Packets of the handshake may be repeated, or come late. They do not begin another connection.
+#[test]
+fn a_handshake_that_is_repeated_does_not_move_positions_back() {
+    let mut control = Control::nat44();
+    let line = b"PORT 10,0,0,1,19,137\r\n";
+    let changed = control.client_says(PUSH, 1_001, 5_001, line);
+    let growth = changed.text.len() as u32 - line.len() as u32;
+    assert_ne!(growth, 0);
+    control.client_says(SYN, 1_000, 0, b"");
+    control.server_says(SYN | ACK, 4_989, 1_001, b"");
+    let end = 1_001 + line.len() as u32;
+    assert_eq!(control.client_says(PUSH, end, 5_001, b"LIST\r\n").sequence, end + growth);
+    assert_eq!(control.gateway.engine.counters().ftp_connections_made, 1);
+}
+
 #[test]
 fn a_fin_behind_a_changed_line_and_several_lines_in_a_segment() {
     let mut control = Control::nat44();
@@ -309,6 +324,32 @@ fn a_mapping_that_is_requested_meanwhile_is_kept() {
     keep(&mut control.gateway, &wanted).unwrap();
     control.gateway.waits(Duration::from_secs(61));
     assert_eq!(control.gateway.engine.counters().bindings_ended, 0);
+}
+
+/// It has no timeout, and other hosts than the server may use it.
+#[test]
+fn a_mapping_that_the_host_has_already_is_used_and_stays_as_it_is() {
+    let mut control = Control::nat44();
+    keep(&mut control.gateway, &wanted(NatProtocol::Tcp, "10.0.0.1", 5_001, 8_080)).unwrap();
+    let line = control.client_says(PUSH, 1_001, 5_001, b"PORT 10,0,0,1,19,137\r\n").text;
+    assert_eq!(port_of(&line), 8_080);
+    assert_eq!(control.gateway.engine.counters().ftp_mappings_made, 0);
+    control.gateway.waits(Duration::from_secs(61));
+    assert!(control.comes_in("203.0.113.9", 8_080));
+}
+
+/// The host has the endpoint for itself now, by PCP for example: the connection's next mapping does not replace it.
+#[test]
+fn a_mapping_that_has_ended_is_not_the_connections_any_more() {
+    let mut control = Control::nat44();
+    let line = b"PORT 10,0,0,1,19,137\r\n";
+    port_of(&control.client_says(PUSH, 1_001, 5_001, line).text);
+    control.gateway.waits(Duration::from_secs(61));
+    keep(&mut control.gateway, &wanted(NatProtocol::Tcp, "10.0.0.1", 5_001, 8_080)).unwrap();
+    let next = control.client_says(PUSH, 1_001 + line.len() as u32, 5_001, b"PORT 10,0,0,1,19,138\r\n");
+    assert_ne!(port_of(&next.text), 8_080);
+    control.gateway.waits(Duration::from_secs(61));
+    assert!(control.comes_in("203.0.113.9", 8_080));
 }
 
 /// What is requested for the same port of the other protocol, or in vain, does not make it the host's: nobody would ever end it.
@@ -489,6 +530,25 @@ fn an_urgent_pointer_leads_nowhere_in_a_changed_payload() {
     assert_eq!(changed.flags, PUSH);
     let kept = control.client_says(PUSH | urgent, 1_023, 5_001, b"ABOR\r\n");
     assert_eq!(kept.flags, PUSH | urgent);
+}
+
+/// Four changed lines are remembered for retransmissions. An acknowledged one is forgotten when there is another one.
+#[test]
+fn lines_are_changed_without_end_if_they_are_acknowledged() {
+    for is_acknowledged in [true, false] {
+        let mut control = Control::nat44();
+        let mut sequence = 1_001;
+        for number in 0..10_u8 {
+            let line = format!("PORT 10,0,0,1,19,10{number}\r\n");
+            let heard = control.client_says(PUSH, sequence, 5_001, line.as_bytes());
+            assert_eq!(heard.text != line, is_acknowledged || number < 4, "{number}");
+            sequence += line.len() as u32;
+            if is_acknowledged {
+                let end = heard.sequence + heard.text.len() as u32;
+                assert_eq!(control.server_says(ACK, 5_001, end, b"").acknowledgment, sequence);
+            }
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What those do who want more of the gateway for FTP than is theirs, and what the others lose by it: nothing.
 
-use crate::ftp::{ACK, Control, GREETING, POOL, PUSH, SERVER, SYN, numbered, port_of};
+use crate::ftp::{ACK, Control, FIN, GREETING, POOL, PUSH, SERVER, SYN, numbered, port_of};
 use crate::support::{Gateway, v4, v6};
 use sixway_dataplane::Verdict;
 use sixway_dataplane::nat::Filtering;
@@ -171,6 +171,40 @@ fn a_subscriber_with_many_control_connections_has_a_share_that_is_read() {
     assert_eq!((counters.ftp_connections_made, counters.ftp_connections_refused), (1 + 64, 136));
     control.is_now("10.0.0.2", 40_000);
     port_of(&control.client_says(PUSH, 1_001, 5_001, b"PORT 10,0,0,2,19,137\r\n").text);
+}
+
+/// Both sides have closed them, or their sessions have ended without a FIN.
+#[test]
+fn connections_that_have_ended_are_no_longer_of_the_share() {
+    for (is_closed, after) in [(true, Duration::from_secs(11)), (false, Duration::from_secs(7_500))] {
+        let mut control = Control::nat44();
+        for port in 1_024..1_088 {
+            control.is_now("10.0.0.9", port);
+            if is_closed {
+                control.client_says(ACK | FIN, 1_001, 5_001, b"");
+                control.server_says(ACK | FIN, 5_001, 1_002, b"");
+                control.client_says(ACK, 1_002, 5_002, b"");
+            }
+        }
+        control.gateway.waits(after);
+        control.is_now("10.0.0.9", 40_001);
+        assert_eq!(control.gateway.engine.counters().ftp_connections_refused, 0, "{is_closed}");
+    }
+}
+
+/// RFC 7413: the server may have the client's octets before its own greeting.
+#[test]
+fn a_connection_with_octets_in_its_syn_is_not_read() {
+    let mut control = Control::nat44();
+    control.port = 40_001;
+    let syn = numbered(control.segment_of_client(SYN, &[], b"U"), 1_000, 0);
+    control.gateway.receives(syn);
+    let sent = control.gateway.sent();
+    control.outside = u16::from_be_bytes([sent[20], sent[21]]);
+    control.server_says(SYN | ACK, 4_989, 1_001, b"");
+    control.server_says(PUSH, 4_990, 1_001, GREETING);
+    assert_eq!(control.client_says(PUSH, 1_001, 5_001, PORT.as_bytes()).text, PORT);
+    assert_eq!(control.gateway.engine.counters().ftp_connections_made, 1);
 }
 
 /// A host has as many addresses of its /64 as it likes.

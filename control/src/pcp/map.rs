@@ -137,8 +137,8 @@ impl Server {
         Ok(responses)
     }
 
-    /// Sets the filters and the lifetime of a mapping, which is at least as long as its sessions keep it (§15). A mapping whose external endpoint is
-    /// another's now ends, so that the next request makes a new one.
+    /// Sets the filters and the lifetime of a mapping, which is at least as long as its sessions keep it (§15), except for one by NAT-PMP (RFC 6886
+    /// §3.3). A mapping whose external endpoint is another's now ends, so that the next request makes a new one.
     pub(super) fn refresh(
         &mut self,
         mut mapping: Mapping,
@@ -159,7 +159,8 @@ impl Server {
                 filters: &mapping.filters,
             };
             match nat.open(&wanted) {
-                Ok(opened) => lifetime = lifetime.max(opened.used_for),
+                Ok(opened) if mapping.nonce.is_some() => lifetime = lifetime.max(opened.used_for),
+                Ok(_) => {}
                 Err(Refusal::ExternalTaken) if !mapping.prefers_failure => {
                     self.end(key, nat);
                     return Err(ResultCode::NoResources.into());
@@ -238,7 +239,7 @@ impl Server {
                 }
             }
         };
-        let opened = self.open_first(new, nat)?;
+        let opened = Self::open_first(new, nat)?;
         if opened.is_static {
             return Ok((opened, 1));
         }
@@ -248,13 +249,9 @@ impl Server {
             let Some((internal, external)) = ports else { break };
             let internal = Internal { port: internal, ..new.internal };
             let external = Endpoint4::new(opened.external.address, external);
-            if is_reserved(new.transport, external.port)
-                || self.is_companion_of_other(new.transport, internal.address, external)
-            {
-                break;
-            }
             let before = nat.find(new.transport, internal);
-            if before.is_some_and(|before| before.external != external || before.kind == ExistingKind::Static)
+            if is_reserved(new.transport, external.port)
+                || before.is_some_and(|before| before.kind == ExistingKind::Static)
             {
                 break;
             }
@@ -276,15 +273,9 @@ impl Server {
     }
 
     /// Opens the first port of a mapping.
-    fn open_first(&self, new: &NewMapping, nat: &mut dyn ControlledNat) -> Result<Opened, ResultCode> {
+    fn open_first(new: &NewMapping, nat: &mut dyn ControlledNat) -> Result<Opened, ResultCode> {
         let Suggested { address, mut port } = new.suggested;
-        let host = new.internal.address;
-        let at = address.or_else(|| nat.external_address(host));
-        let is_refused = is_reserved(new.transport, port)
-            || at.is_some_and(|address| {
-                self.is_companion_of_other(new.transport, host, Endpoint4::new(address, port))
-            });
-        if is_refused {
+        if is_reserved(new.transport, port) {
             if new.exactly {
                 return Err(ResultCode::CannotProvideExternal);
             }
@@ -321,12 +312,6 @@ impl Server {
             }
             opened => opened,
         }
-    }
-
-    /// Whether another host has the port of the same number of the other protocol (RFC 6886 §3.3).
-    fn is_companion_of_other(&self, transport: Transport, host: IpAddr, external: Endpoint4) -> bool {
-        self.settings.nat_pmp
-            && self.mappings.owner(transport.companion(), external).is_some_and(|owner| owner != host)
     }
 
     /// Deletes mappings (§15.1).

@@ -39,14 +39,6 @@ impl Transport {
             Self::Udp => protocol::UDP,
         }
     }
-
-    /// The other one, whose port of the same number NAT-PMP reserves (RFC 6886 §3.3).
-    pub(super) const fn companion(self) -> Self {
-        match self {
-            Self::Tcp => Self::Udp,
-            Self::Udp => Self::Tcp,
-        }
-    }
 }
 
 /// An inside endpoint. A host of a NAT64 has an IPv6 address, one of a NAT44 an IPv4 address.

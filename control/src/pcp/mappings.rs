@@ -3,7 +3,6 @@
 use super::mapping::{Internal, Mapping, Transport};
 use core::net::IpAddr;
 use sixway_dataplane::Instant;
-use sixway_wire::Endpoint4;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The key of a mapping: its protocol and first inside endpoint.
@@ -14,8 +13,6 @@ pub(super) type Key = (Transport, Internal);
 pub(super) struct Mappings {
     by_internal: BTreeMap<Key, Mapping>,
     by_expiry: BTreeSet<(Instant, Key)>,
-    /// The owner of an outside endpoint.
-    by_external: BTreeMap<(Transport, Endpoint4), IpAddr>,
 }
 
 impl Mappings {
@@ -47,17 +44,9 @@ impl Mappings {
         self.by_internal.range(at(0)..=at(u16::MAX)).map(|(key, _)| *key).collect()
     }
 
-    /// The owner of an outside endpoint.
-    pub(super) fn owner(&self, transport: Transport, external: Endpoint4) -> Option<IpAddr> {
-        self.by_external.get(&(transport, external)).copied()
-    }
-
     /// Adds a mapping that overlaps no other.
     pub(super) fn insert(&mut self, mapping: Mapping) {
         let key = (mapping.transport, mapping.internal);
-        for (internal, external) in mapping.ports() {
-            self.by_external.insert((mapping.transport, external), internal.address);
-        }
         self.by_expiry.insert((mapping.expires, key));
         self.by_internal.insert(key, mapping);
     }
@@ -65,9 +54,6 @@ impl Mappings {
     pub(super) fn remove(&mut self, key: Key) -> Option<Mapping> {
         let mapping = self.by_internal.remove(&key)?;
         self.by_expiry.remove(&(mapping.expires, key));
-        for (_, external) in mapping.ports() {
-            self.by_external.remove(&(mapping.transport, external));
-        }
         Some(mapping)
     }
 

@@ -106,7 +106,6 @@ impl Server {
             filters: Vec::new(),
         };
         let (opened, size) = self.open(&new, nat)?;
-        let lifetime = lifetime.max(opened.used_for);
         if !opened.is_static {
             self.remember(Mapping {
                 transport,

@@ -192,13 +192,4 @@ impl Server {
         self.reset_epoch(now);
         restored
     }
-
-    /// The NAT has other external addresses: makes all mappings again.
-    pub fn reopen(&mut self, nat: &mut dyn ControlledNat, now: Instant) -> Restored {
-        let kept = self.kept(now);
-        for KeptMapping { mapping, .. } in &kept.mappings {
-            self.end((mapping.transport, mapping.internal), nat);
-        }
-        self.restore(Kept { peers: Vec::new(), ..kept }, nat, now)
-    }
 }

@@ -138,6 +138,10 @@ fn the_external_ports_of_the_protocol_itself_are_not_mapped() {
     let exactly = Ask::map(BOB, UDP, 80).suggest("192.0.2.1", 5_350).prefer_failure();
     assert_eq!(bench.result(&exactly), ResultCode::CannotProvideExternal);
     assert_eq!(bench.ask(&Ask::map(ALICE, TCP, 80).suggest("192.0.2.1", 5_351)).port(), 5_351);
+    // A packet has made this one, and its session keeps it.
+    bench.nat.add(Transport::Udp, ALICE, 7_000, 5_351, ExistingKind::Dynamic);
+    assert_eq!(bench.result(&Ask::map(ALICE, UDP, 7_000)), ResultCode::NoResources);
+    assert_eq!(bench.nat.of(Transport::Udp, ALICE, 7_000).unwrap().kind, ExistingKind::Dynamic);
 }
 
 #[test]

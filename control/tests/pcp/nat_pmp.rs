@@ -88,6 +88,20 @@ fn a_mapping_with_a_nonce_is_refused_and_one_without_is_taken_over_by_pcp() {
     assert_eq!(bench.nat_pmp(ALICE, &map(1, 80, 0, 0)).1, 2, "it has a nonce now");
 }
 
+/// §3.3: neither when sessions would keep the endpoint for longer. They keep it without the mapping.
+#[test]
+fn a_lifetime_is_not_longer_because_of_sessions() {
+    let mut bench = Bench::new();
+    bench.nat.add(Transport::Udp, ALICE, 5_000, 31_000, ExistingKind::Dynamic);
+    for lifetime in [60, 30] {
+        assert_eq!(bench.nat_pmp(ALICE, &map(1, 5_000, 0, lifetime)).3, 31_000);
+        assert_eq!(bench.nat_pmp(ALICE, &map(1, 5_000, 0, lifetime)).4, lifetime);
+    }
+    bench.pass(30);
+    assert_eq!(bench.nat.of(Transport::Udp, ALICE, 5_000).unwrap().kind, ExistingKind::Dynamic);
+    assert_eq!(bench.nat_pmp(ALICE, &map(1, 5_000, 0, 60)).4, 60);
+}
+
 #[test]
 fn the_companion_port_of_another_clients_mapping_is_not_given() {
     let mut bench = Bench::new();
@@ -109,6 +123,8 @@ fn the_companion_port_is_kept_for_the_client_as_long_as_the_mapping_is() {
     restored.nat.next = 2_000;
     restored.server.restore(bench.server.kept(bench.now), &mut restored.nat, NOW);
     for bench in [&mut bench, &mut restored] {
+        // Also after a renewal.
+        assert_eq!(bench.nat_pmp(ALICE, &map(2, 80, 0, 7_200)).3, 2_001);
         let of_bob: Vec<_> =
             (0..4).map(|number| bench.nat_pmp(BOB, &map(1, 80 + number, 0, 7_200))).collect();
         let given: Vec<_> = of_bob.iter().filter(|it| it.1 == 0).map(|it| it.3).collect();

@@ -40,6 +40,9 @@ fn as_many_as_possible_are_mapped_and_a_single_port_has_no_option() {
     let mut quota = Bench::with(|settings| settings.mappings_per_subscriber = 3);
     assert_eq!(set(&quota.ask(&Ask::map(ALICE, UDP, 50_000).port_set(4))), Some((3, 50_000)));
     assert_eq!(quota.result(&Ask::map(ALICE, UDP, 1).port_set(2)), ResultCode::UserExQuota);
+    let mut full = Bench::with(|settings| settings.max_mappings = 5);
+    assert_eq!(set(&full.ask(&Ask::map(ALICE, UDP, 50_000).port_set(3))), Some((3, 50_000)));
+    assert_eq!(set(&full.ask(&Ask::map(BOB, UDP, 50_000).port_set(3))), Some((2, 50_000)));
 }
 
 #[test]
@@ -85,4 +88,8 @@ fn another_hosts_ports_are_no_part_of_a_set() {
     // A binding of its own that packets made, with another port, ends the set.
     bench.nat.add(Transport::Udp, ALICE, 60_001, 44_000, ExistingKind::Dynamic);
     assert_eq!(set(&bench.ask(&Ask::map(ALICE, UDP, 60_000).port_set(3))), None);
+    // So does a static one, although it has the port that would follow: it is the administrator's.
+    bench.nat.add(Transport::Udp, ALICE, 61_001, 45_001, ExistingKind::Static);
+    let reply = bench.ask(&Ask::map(ALICE, UDP, 61_000).suggest("192.0.2.1", 45_000).port_set(3));
+    assert_eq!((reply.port(), set(&reply)), (45_000, None));
 }

@@ -19,6 +19,13 @@ fn bench() -> Bench {
     bench
 }
 
+/// The next server, at a NAT with another external address.
+fn elsewhere() -> (Bench, Restored) {
+    let bench = bench();
+    let nat = SimpleNat { address: [203, 0, 113, 5].into(), ..SimpleNat::new() };
+    restart(&bench, bench.server.kept(bench.now), nat)
+}
+
 #[test]
 fn mappings_and_the_epoch_survive_a_restart() {
     let bench = bench();
@@ -81,12 +88,9 @@ fn a_mapping_that_is_lost_begins_the_epoch_again() {
 
 #[test]
 fn clients_whose_external_address_has_changed_get_three_updates() {
-    let mut bench = bench();
-    bench.nat.address = [203, 0, 113, 5].into();
+    let (mut bench, restored) = elsewhere();
     let now = bench.now;
-    // Until the announcements of the start have ended.
-    while bench.server.poll_transmit(now).is_some() {}
-    assert_eq!(bench.server.reopen(&mut bench.nat, now), Restored { same: 0, moved: 2, lost: 0 });
+    assert_eq!(restored, Restored { same: 0, moved: 2, lost: 0 });
     let (mut updates, end) = (Vec::new(), Instant(now.0 + 2_000_000_000));
     while let Some(next) = bench.server.poll_timeout().filter(|next| *next <= end) {
         bench.now = bench.now.max(next);
@@ -112,9 +116,7 @@ fn clients_whose_external_address_has_changed_get_three_updates() {
 
 #[test]
 fn a_client_that_asks_meanwhile_gets_no_further_updates() {
-    let mut bench = bench();
-    bench.nat.address = [203, 0, 113, 5].into();
-    bench.server.reopen(&mut bench.nat, bench.now);
+    let (mut bench, _) = elsewhere();
     while bench.server.poll_transmit(bench.now).is_some() {}
     bench.ask(&Ask::map(ALICE, TCP, 80));
     bench.ask(&Ask::map(BOB, UDP, 5_000).port_set(3));
@@ -130,8 +132,11 @@ fn what_was_kept_is_bounded_like_what_is_asked_for() {
     let mut kept = bench.server.kept(bench.now);
     kept.mappings[0].remaining = u32::MAX;
     kept.mappings.extend(kept.mappings.clone());
+    let mut ended = kept.mappings[0].clone();
+    (ended.mapping.internal.port, ended.remaining) = (81, 0);
+    kept.mappings.push(ended);
     let (mut next, restored) = restart(&bench, kept, SimpleNat::new());
-    assert_eq!(restored, Restored { same: 2, moved: 0, lost: 2 });
+    assert_eq!(restored, Restored { same: 2, moved: 0, lost: 3 });
     next.pass(86_401);
     assert!(next.nat.bindings.is_empty());
 }

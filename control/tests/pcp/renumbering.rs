@@ -143,8 +143,26 @@ fn outbound_mappings_survive_a_restart_with_their_nonces_or_begin_the_epoch_agai
     let restored = taken.server.restore(kept, &mut taken.nat, NOW);
     assert_eq!(restored, Restored { same: 0, moved: 0, lost: 1 });
     assert_eq!(taken.ask(&Ask::announce(ALICE)).epoch(), 0);
+    // Nor is what may no longer be requested, or is too much.
+    let second = Ask::peer(ALICE, TCP, 4_001, REMOTE);
+    bench.ask(&second);
+    type Change = fn(&mut Settings);
+    let changes: [(Change, usize); 3] = [
+        (|_| {}, 2),
+        (|settings| settings.peer = false, 0),
+        (|settings| settings.mappings_per_subscriber = 1, 1),
+    ];
+    for (change, expected) in changes {
+        let mut next = Bench::with(|settings| {
+            settings.external = vec![prefix("192.0.2.1/32")];
+            change(settings);
+        });
+        let restored = next.server.restore(bench.server.kept(bench.now), &mut next.nat, NOW);
+        assert_eq!((restored.same, restored.lost), (expected, 2 - expected));
+        assert_eq!(next.nat.bindings.len(), expected);
+    }
     // What has ended is not a loss.
-    bench.pass(200);
+    bench.pass(250);
     let kept = bench.server.kept(bench.now);
     assert!(kept.peers.is_empty());
 }

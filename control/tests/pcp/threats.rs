@@ -94,6 +94,42 @@ fn a_flood_of_one_host_does_not_silence_the_others() {
     assert!(bench.server.counts().ignored(Ignored::Rate) >= 900);
 }
 
+/// An IPv6 host sends from as many addresses of its prefix as it likes.
+#[test]
+fn all_addresses_of_an_ipv6_prefix_have_one_rate() {
+    let mut bench = Bench::new();
+    let mut answered = 0;
+    for client in ["2001:db8::1", "2001:db8::2", "2001:db8::3"] {
+        answered += (0..100).filter(|_| bench.send(client, &Ask::announce(client).octets).is_ok()).count();
+    }
+    assert_eq!(answered, 60);
+    assert_eq!(bench.ask(&Ask::announce("2001:db8:0:1::1")).result(), ResultCode::Success);
+}
+
+/// §8.2: nor do all hosts together keep the server busier than that.
+#[test]
+fn all_hosts_together_have_a_rate() {
+    let mut bench = Bench::with(|settings| (settings.total_rate.rate, settings.total_rate.burst) = (50, 50));
+    for client in [ALICE, BOB] {
+        let ask = Ask::announce(client);
+        let answered = (0..40).filter(|_| bench.send(client, &ask.octets).is_ok()).count();
+        assert_eq!(answered, if client == ALICE { 40 } else { 10 });
+    }
+    assert_eq!(bench.server.counts().ignored(Ignored::TotalRate), 30);
+    bench.pass(1);
+    assert_eq!(bench.ask(&Ask::announce(BOB)).result(), ResultCode::Success);
+}
+
+/// A mapping that has ended is not its former owner's, although nobody has looked at the time since.
+#[test]
+fn a_mapping_that_has_just_ended_is_not_protected_by_its_nonce() {
+    let mut bench = Bench::new();
+    let ask = Ask::map(ALICE, TCP, 80);
+    bench.ask(&ask);
+    bench.now = Instant(bench.now.0 + 3_600_000_000_000);
+    assert_eq!(bench.result(&ask.nonce(99)), ResultCode::Success);
+}
+
 /// §13.2: ports that others have are not found out by trying them all.
 #[test]
 fn probes_for_free_ports_are_limited_like_all_requests() {

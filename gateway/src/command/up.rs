@@ -165,8 +165,7 @@ fn live(arguments: &UpArguments, standing: &Standing, before: &Before) -> Result
     let watch = watch.map_err(|error| Failure::Failed(format!("thread: {error}")));
     let ended = watch.and_then(|watch| {
         let ended = run_gateway::run(&standing.configuration_file(), replaced.is_some(), &ready);
-        let runs = host::running(Path::new(RUN_DIRECTORY), &arguments.name).is_some();
-        watch.end(runs || matches!(ended, Ok(Ended::TakenOver)));
+        watch.end();
         ended
     });
     if matches!(ended, Ok(Ended::TakenOver)) {

@@ -405,7 +405,7 @@ impl Task {
 mod tests {
     use super::*;
     use crate::daemon::engines;
-    use sixway_control::pcp::{ControlledNat as _, ExistingKind, Internal, Transport, Wanted};
+    use sixway_control::pcp::{ControlledNat as _, ExistingKind, Internal, Kept, Transport, Wanted};
     use sixway_dataplane::nat::Selection;
     use std::path::Path;
 
@@ -484,8 +484,9 @@ mod tests {
             (ready, restored)
         };
         let (mut first, _) = ready(&with);
-        first.file.write(&first.server.kept(now));
+        first.file.write(&Kept { epoch: 1_000, ..first.server.kept(now) });
         let (waiting, restored) = ready(&without);
+        assert!(waiting.server.epoch(now) >= 1_000, "nothing is lost");
         assert_eq!((restored, waiting.server.sizes().0, external(&without).len()), (0, 0, 0));
         let mut task = Task {
             server: waiting.server,
@@ -568,7 +569,25 @@ mod tests {
         // It is written again, with the Epoch Time.
         task.keep();
         assert!(task.file.read().unwrap().epoch < 1_000);
+        // Also at the end, with what is new since the last look.
+        let other = std::net::Ipv4Addr::new(192, 168, 1, 3);
+        let (from, payload) = ((other, 40_000).into(), map(other));
+        let arrival = Arrival { from, at: None, payload: &payload };
+        task.server.handle(&arrival, &mut task.nat, clock.now()).unwrap();
+        task.end.store(true, Ordering::Release);
+        task.run().unwrap();
+        assert_eq!(task.file.read().unwrap().mappings.len(), 2);
         std::fs::remove_dir_all(directory).unwrap();
+    }
+
+    /// RFC 6887 §8.5: by these, the next server knows whether they are others.
+    #[test]
+    fn the_server_knows_the_addresses_of_the_pools() {
+        let mut none = |_: &Path| Err(io::ErrorKind::NotFound.into());
+        let config = Config::parse("f", TEXT, &Default::default(), &mut none).unwrap().0;
+        let of = settings(&config, config.pcp.as_ref().unwrap());
+        assert_eq!(of.external, ["192.0.2.1/32".parse().unwrap()]);
+        assert_eq!(of.external_address, Some("192.0.2.1".parse().unwrap()));
     }
 
     fn most(pool: &str, written: &str) -> u32 {

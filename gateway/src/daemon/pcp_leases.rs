@@ -178,6 +178,10 @@ mod tests {
         assert_eq!(leases.compare(rows(""), NOW + 3_599), NOBODY);
         assert_eq!(leases.compare(rows(""), NOW + 3_600), [ADDRESS], "it is over");
         assert_eq!(leases.compare(rows(""), NOW + 3_601), NOBODY);
+        // Also if dnsmasq, which does not run, has not removed it from its file.
+        leases.compare(rows(HOST), NOW);
+        assert_eq!(leases.compare(rows(HOST), NOW + 3_600), [ADDRESS]);
+        assert_eq!(leases.compare(rows(HOST), NOW + 3_601), NOBODY);
     }
 
     /// A request of the same host for a lease of two minutes can be forged as well.

@@ -359,7 +359,9 @@ interfaces = ["eth1"]
             let has = nat.find(Transport::Tcp, at(last, 80)).is_some();
             assert_eq!((has, nat.find(Transport::Udp, at(last, 4_000)).is_some()), (has, has), "{last}");
             assert_eq!(has, last % 2 == 0, "{last}");
+            nat.close(Transport::Tcp, at(last, 80));
         }
+        assert!(nat.kept.is_empty(), "{:?}", nat.kept);
     }
 
     /// RFC 6887 §11.3: the suggested port SHOULD be assigned, whatever worker has it. A host that suggests many does not exhaust other workers.
@@ -378,8 +380,22 @@ interfaces = ["eth1"]
                 Wanted { transport, internal, address: None, port, exactly: false, companion, filters: &[] };
             assert_eq!(nat.open(&wanted).unwrap().external.port, port);
         }
-        // While they run, a worker keeps half of what it would have.
+        // A mapping that exists keeps its port, so that no further block moves for it.
         let translator = nat.nat44.as_ref().unwrap().0;
+        let owned = |nat: &mut WorkersNat<'_>| {
+            let Workers::Waiting(engines, _) = &mut nat.workers else { unreachable!() };
+            let nat = engines[0].stateful().nth(translator.into()).unwrap();
+            (16..1_024).map(|block| nat.worker_of_block(block * 64).0).collect::<Vec<_>>()
+        };
+        let before = owned(&mut nat);
+        for port in (40_000..50_000).step_by(64) {
+            let internal = Internal { address: Ipv4Addr::new(192, 168, 2, 0).into(), port: 80 };
+            let (transport, address, exactly, companion) = (Transport::Tcp, None, false, false);
+            nat.open(&Wanted { transport, internal, address, port, exactly, companion, filters: &[] })
+                .unwrap();
+        }
+        assert_eq!(owned(&mut nat), before);
+        // While they run, a worker keeps half of what it would have.
         let owner = |engine: &mut Engine, port| {
             engine.stateful().nth(translator.into()).unwrap().worker_of_block(port)
         };
@@ -405,5 +421,19 @@ interfaces = ["eth1"]
             assert!(!nat.serves(host.parse().unwrap()), "{host}");
         }
         assert!(nat.serves("192.168.1.2".parse().unwrap()));
+    }
+
+    /// Without `inside`, a NAT64 serves all hosts, but not addresses that hosts of several links may have.
+    #[test]
+    fn without_inside_a_nat64_serves_addresses_of_one_host_each() {
+        let text = "[gateway]\nipv4_address = \"192.0.2.254\"\nipv6_address = \"2001:db8:ffff::1\"\n[[pool]]\nname = \"p\"\naddresses = [\"192.0.2.1\"]\n[nat64]\nprefix = \"64:ff9b::/96\"\npool = \"p\"\n[pcp]\ninterfaces = [\"eth1\"]\n";
+        let mut no_file = |_: &Path| Err(io::ErrorKind::NotFound.into());
+        let config = Config::parse("f", text, &Default::default(), &mut no_file).unwrap().0;
+        let nat = WorkersNat::new(&config, Workers::Running(Vec::new()));
+        for (host, is_served) in
+            [("2001:db8::1", true), ("fd00::1", true), ("fe80::1", false), ("ff02::1", false), ("::1", false)]
+        {
+            assert_eq!(nat.serves(host.parse().unwrap()), is_served, "{host}");
+        }
     }
 }

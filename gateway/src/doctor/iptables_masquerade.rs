@@ -87,7 +87,9 @@ mod tests {
         assert_eq!(cure, format!("iptables -t nat -I {}; iptables -t nat -I {}", of("tcp"), of("udp")));
         let mended = format!("*nat\n-A {}\n-A {}\n{DOCKER}\nCOMMIT\n", of("udp"), of("tcp"));
         assert_eq!(found(&mended), []);
-        assert_eq!(found(&format!("*nat\n-A {}\n{DOCKER}\n", of("udp"))).len(), 1);
+        for protocol in ["udp", "tcp"] {
+            assert_eq!(found(&format!("*nat\n-A {}\n{DOCKER}\n", of(protocol))).len(), 1);
+        }
         assert_eq!(found(&format!("*nat\n{DOCKER}\n-A {}\n-A {}\n", of("udp"), of("tcp"))).len(), 1);
     }
 

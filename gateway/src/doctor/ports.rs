@@ -55,6 +55,25 @@ fn services(table: &str, state: &str, shared: &[(Ipv4Addr, Ports)]) -> Vec<u16> 
 mod tests {
     use super::*;
 
+    /// Of both families and protocols.
+    #[test]
+    fn sockets_of_this_host_are_found() {
+        for any in ["0.0.0.0:0", "[::]:0"] {
+            let udp = std::net::UdpSocket::bind(any).unwrap();
+            let tcp = std::net::TcpListener::bind(any).unwrap();
+            for (protocol, port) in [("UDP", udp.local_addr()), ("TCP", tcp.local_addr())]
+                .map(|(protocol, at)| (protocol, at.unwrap().port()))
+            {
+                let text = format!(
+                    "[gateway]\nipv4_address = \"192.0.2.14\"\n[[pool]]\nname = \"p\"\naddresses = [\"192.0.2.1\"]\nshared = true\nports = \"{port}-{port}\"\n[nat44]\ninside = [\"10.0.0.0/8\"]\npool = \"p\"\n"
+                );
+                let found = check(&crate::sample::config(&text), &Facts::default());
+                let expected = format!("a service of this host listens at {protocol} port {port},");
+                assert!(found.iter().any(|one| one.what.starts_with(&expected)), "{any}: {found:?}");
+            }
+        }
+    }
+
     #[test]
     fn listeners_at_a_pools_ports_are_found() {
         let header = "  sl  local_address rem_address   st\n";

@@ -292,6 +292,14 @@ mod tests {
     }
 
     #[test]
+    fn a_default_route_into_the_device_is_found() {
+        let uplink4 = Some(Hop { interface: "sixway0".into(), gateway: None });
+        let looped = Facts { uplink4, ..facts() };
+        let said = said(&config("192.0.2.0/28", "64:ff9b::/96"), &looped);
+        assert_eq!(said, ["IPv4's default route leads into sixway0: translated packets would loop"]);
+    }
+
+    #[test]
     fn a_pool_on_a_link_and_the_routers_address_are_found() {
         let said = said(&config("203.0.113.0/29", "64:ff9b::/96"), &facts());
         assert!(said[0].contains("203.0.113.1 of pool main is the router at eth0"), "{said:?}");

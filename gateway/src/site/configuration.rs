@@ -239,6 +239,7 @@ mod tests {
     use super::*;
     use crate::config::{Config, Lifetime};
     use sixway_control::option_6rd::SixRdOffer;
+    use sixway_dataplane::nat::Filtering;
     use std::time::Duration;
 
     fn config(options: &SiteOptions) -> Config {
@@ -255,6 +256,9 @@ mod tests {
         let nat44 = config.nat44.as_ref().unwrap();
         assert_eq!(nat44.interfaces, ["eth1"]);
         assert_eq!(nat44.inside, ["192.168.1.0/24".parse().unwrap()]);
+        // RFC 4787 REQ-8, RFC 6146 §3.5: nothing unsolicited comes in.
+        let of_nat64 = config.nat64[0].filtering;
+        assert_eq!([nat44.filtering, of_nat64], [Filtering::AddressDependent; 2]);
         let pool = config.pool(&nat44.pool).unwrap();
         assert!(pool.shared && pool.interface.as_deref() == Some("eth0"), "{pool:?}");
         assert_eq!(config.router_advertisements.len(), 1);

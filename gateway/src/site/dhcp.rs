@@ -80,6 +80,11 @@ mod tests {
         let mut facts = facts();
         let text = Site::plan(&with, &facts).unwrap().dnsmasq(Path::new("/run/x.leases")).unwrap();
         assert!(text.contains("listen-address=192.168.1.1\n") && text.contains("port=53\n"), "{text}");
+        // Other servers have their own addresses, also at interfaces that come later; hosts do not see the names of /etc/hosts; and a host
+        // that asks for the address of another network is refused immediately.
+        for line in ["bind-dynamic", "no-hosts", "dhcp-authoritative"] {
+            assert!(text.contains(&format!("\n{line}\n")), "{text}");
+        }
         // Its file would be /run/dnsmasq.pid, which nobody removes.
         assert!(text.contains("\npid-file\n"), "{text}");
         assert!(

@@ -199,11 +199,6 @@ impl DhcpServer {
         }
         self.trouble = trouble;
     }
-
-    /// Ends it.
-    pub(super) fn end(&self) {
-        self.servers.iter().for_each(Server::end);
-    }
 }
 
 /// A process, identified by its PID and its start time.

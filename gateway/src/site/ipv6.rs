@@ -248,6 +248,25 @@ mod tests {
         assert_eq!(planned_by(&six_to_four, &leased), Ipv6::SixToFour(relay));
     }
 
+    /// RFC 4862 §5.5.3: hosts make addresses of a /64 alone. Those of other networks are not native prefixes.
+    #[test]
+    fn only_a_global_64_on_the_lan_is_native_ipv6() {
+        for (address, length, is_native) in [
+            ("2001:db8:1::1", 64, true),
+            ("2001:db8:1::1", 60, false),
+            ("2001:db8:1::1", 128, false),
+            ("fd00:db8:1::1", 64, false),
+            ("fe80::2", 64, false),
+        ] {
+            let mut facts = facts();
+            let own = &mut facts.host.addresses[3];
+            (own.address, own.length) = (address.parse().unwrap(), length);
+            let ipv6 = planned_by(&options(), &facts);
+            assert_eq!(ipv6 == Ipv6::Native, is_native, "{address}/{length}: {ipv6:?}");
+            assert!(is_native || none(&ipv6).contains("no interface of the LAN"), "{ipv6:?}");
+        }
+    }
+
     #[test]
     fn only_the_lease_of_the_public_address_counts() {
         for lease in
@@ -338,6 +357,9 @@ mod tests {
             ["2001:d01:203::/64 2001:d01:203::1", "2001:d01:203:1::/64 2001:d01:203:1::1"]
         );
         assert_eq!(at(&six_rd, ""), [""; 0]);
+        // The delegated prefix is a /64, which has no second link.
+        let narrow = Ipv6::SixRd("2001:d00::/40,8,10.0.0.1".parse().unwrap());
+        assert_eq!(at(&narrow, "10.1.2.3"), ["2001:d00:1:203::/64 2001:d00:1:203::1"]);
         let six_to_four = Ipv6::SixToFour(Ipv4Addr::new(192, 88, 99, 1));
         assert_eq!(
             at(&six_to_four, "203.0.113.1"),

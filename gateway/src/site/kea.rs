@@ -107,6 +107,9 @@ mod tests {
         let mut facts = with_kea();
         let lan = subnet(&with, &facts);
         assert_eq!(lan["subnet"], "192.168.1.0/24");
+        let text = Site::plan(&with, &facts).unwrap().kea().unwrap();
+        // A host that asks for the address of another network is refused immediately.
+        assert!(text.contains("\"authoritative\": true"), "{text}");
         assert_eq!(lan["pools"][0]["pool"], "192.168.1.64 - 192.168.1.254");
         let named = |lan: &Value, name: &str| told(lan, |option| option["name"] == name);
         assert_eq!(named(&lan, "routers"), "192.168.1.1");
@@ -115,7 +118,8 @@ mod tests {
         facts.dns.insert("0.0.0.0".parse().unwrap());
         assert_eq!(named(&subnet(&with, &facts), "domain-name-servers"), "192.168.1.1");
         facts.dns.clear();
-        facts.host.resolvers.truncate(1);
+        // At this address of this host no program answers other hosts.
+        facts.host.resolvers = ["127.0.0.53:53", "192.168.1.1:53"].map(|it| it.parse().unwrap()).to_vec();
         assert_eq!(named(&subnet(&with, &facts), "domain-name-servers"), Value::Null);
         let summary = Site::plan(&with, &facts).unwrap().summary(Path::new("x"));
         assert!(summary.contains("IPv4 addresses by Kea, and no DNS server"), "{summary}");

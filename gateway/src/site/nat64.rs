@@ -179,6 +179,15 @@ mod tests {
         facts
     }
 
+    /// The source of the gateway's errors is not an address of this host.
+    #[test]
+    fn the_gateways_address_is_another_one_than_the_hosts() {
+        let mut facts = facts();
+        facts.host.addresses[3].address = "2001:db8:1::fe".parse().unwrap();
+        let nat64 = Site::plan(&options(), &facts).unwrap().nat64.unwrap().unwrap();
+        assert_eq!(nat64.own, "2001:db8:1::fd".parse::<Ipv6Addr>().unwrap());
+    }
+
     fn dns64(options: &SiteOptions, facts: &SiteFacts) -> Dns64 {
         Site::plan(options, facts).unwrap().nat64.unwrap().unwrap().dns64
     }

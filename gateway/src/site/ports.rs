@@ -23,8 +23,8 @@ pub(super) fn free(local: Option<&RangeInclusive<u16>>, listening: &BTreeSet<u16
     let below = LOWEST..=local.start().saturating_sub(1);
     let above = local.end().saturating_add(1)..=u16::MAX;
     let part = |room: &RangeInclusive<u16>, ranges| largest(cut(room, listening), ranges);
-    // `saturating_add` would leave the last port, which is the box's.
-    let above = if *local.end() == u16::MAX { Vec::new() } else { part(&above, RANGES_ABOVE) };
+    // If the box's own connections have the last port as well, that is left alone, and too little for a range.
+    let above = part(&above, RANGES_ABOVE);
     if below.len() >= 4_096 { (part(&below, RANGES), above) } else { (above, Vec::new()) }
 }
 

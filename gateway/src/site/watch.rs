@@ -31,8 +31,6 @@ const TAKEOVER: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub struct Watch {
     ends: Arc<AtomicBool>,
-    /// Whether another process continues: then the DHCP server keeps running.
-    leaves: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -42,21 +40,15 @@ impl Watch {
     /// # Errors
     /// The kernel creates no thread.
     pub fn start(standing: &Standing, options: SiteOptions) -> io::Result<Self> {
-        let (ends, leaves) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        let mut watch = Self { ends: Arc::clone(&ends), leaves: Arc::clone(&leaves), threads: Vec::new() };
+        let ends = Arc::new(AtomicBool::new(false));
+        let mut watch = Self { ends: Arc::clone(&ends), threads: Vec::new() };
         let table = Arc::new(FilterTable::of(standing.clone()));
         let (guarded, told) = (Arc::clone(&table), Arc::clone(&ends));
         watch.spawn("site-filter", move || guarded.guard(&told))?;
         let standing = standing.clone();
-        let follow = move || {
-            let mut plan = Plan::new(options, standing, table);
-            plan.keep(&ends);
-            if !leaves.load(Ordering::Relaxed) {
-                plan.dhcp.end();
-            }
-        };
+        let follow = move || Plan::new(options, standing, table).keep(&ends);
         if let Err(error) = watch.spawn("site", follow) {
-            watch.end(true);
+            watch.end();
             return Err(error);
         }
         Ok(watch)
@@ -67,9 +59,8 @@ impl Watch {
         Ok(())
     }
 
-    /// Ends them. `continues`: another process has the site, and its DHCP server, from now on.
-    pub fn end(self, continues: bool) {
-        self.leaves.store(continues, Ordering::Relaxed);
+    /// Ends them. The DHCP server keeps running until the site is removed: another process may have the site from now on.
+    pub fn end(self) {
         self.ends.store(true, Ordering::Relaxed);
         for thread in self.threads {
             // One that panicked has ended as well.
@@ -203,8 +194,6 @@ impl Plan {
             Ok(()) => {
                 self.written = self.standing.configuration();
                 self.note_reload();
-                // It reads its configuration only when it starts.
-                self.dhcp.end();
                 tracing::info!(
                     "addresses, prefixes or routes of this host changed: the site's configuration is reloaded"
                 );
@@ -251,8 +240,10 @@ impl Plan {
 
     /// The site stays as it is until the end of the pause, but the packet filter uses the current outside interfaces.
     fn filter_meanwhile(&mut self, site: Site) {
-        let Some(stands) = &mut self.stands else { return };
-        stands.outside = site.outside;
+        let outside = site.outside.clone();
+        // After a reload, the plan that is in force is not known before the first look at the host finds no change.
+        let stands = self.stands.get_or_insert(site);
+        stands.outside = outside;
         if self.standing.filters_otherwise(stands) {
             match self.table.replace(stands) {
                 Ok(()) => {
@@ -302,6 +293,70 @@ fn lacks(site: &Site, facts: &SiteFacts) -> Option<String> {
 mod tests {
     use super::super::plan::tests::{facts, options};
     use super::*;
+
+    /// One without a site's files, and what is left of them when it is dropped.
+    struct Bench(Plan, std::path::PathBuf);
+
+    impl Bench {
+        fn new(name: &str) -> Self {
+            let folder = std::env::temp_dir().join(format!("sixway-watch-{name}-{}", std::process::id()));
+            fs::create_dir_all(&folder).unwrap();
+            let standing = Standing::of(&folder, "site");
+            let table = Arc::new(FilterTable::of(standing.clone()));
+            Self(Plan::new(options(), standing, table), folder)
+        }
+
+        fn writes(&self, text: &str) {
+            fs::write(self.0.standing.configuration_file(), text).unwrap();
+        }
+    }
+
+    impl Drop for Bench {
+        fn drop(&mut self) {
+            fs::remove_dir_all(&self.1).unwrap();
+        }
+    }
+
+    /// Until then it would overwrite the file that the other one reads.
+    #[test]
+    fn a_process_that_takes_over_has_a_minute_for_it() {
+        let mut bench = Bench::new("takeover");
+        assert_eq!(bench.0.before(), None);
+        bench.writes("own");
+        bench.0.written = Some("own".into());
+        assert_eq!(bench.0.before().as_deref(), Some("own"));
+        bench.writes("another's");
+        assert_eq!(bench.0.before(), None);
+        bench.0.foreign = Instant::now().checked_sub(TAKEOVER - Duration::from_secs(5));
+        assert_eq!(bench.0.before(), None);
+        bench.0.foreign = Instant::now().checked_sub(TAKEOVER);
+        assert_eq!(bench.0.before().as_deref(), Some("another's"), "it has given up");
+        bench.0.written = Some("another's".into());
+        assert_eq!(bench.0.before().as_deref(), Some("another's"));
+        assert_eq!(bench.0.foreign, None);
+    }
+
+    #[test]
+    fn a_lost_line_is_waited_for_unless_there_is_another_prefix() {
+        let mut bench = Bench::new("line");
+        let mut facts = facts();
+        let site = |facts: &SiteFacts| Site::plan(&options(), facts).unwrap();
+        let before = site(&facts).configuration();
+        let with = site(&facts);
+        facts.host.addresses.remove(1);
+        let mut without = site(&facts);
+        assert!(!bench.0.awaits_line(&without, &before), "it never had an address");
+        assert!(!bench.0.awaits_line(&with, &before));
+        assert!(bench.0.awaits_line(&without, &before));
+        without.lans[0].prefixes.push("2001:db8:2::/64".parse().unwrap());
+        assert!(!bench.0.awaits_line(&without, &before));
+        without.lans[0].prefixes.pop();
+        assert!(bench.0.awaits_line(&without, &before));
+        bench.0.lost = Instant::now().checked_sub(RETURN);
+        assert!(!bench.0.awaits_line(&without, &before), "it does not return");
+        assert!(!bench.0.awaits_line(&with, &before));
+        assert!(bench.0.awaits_line(&without, &before), "it is another loss");
+    }
 
     #[test]
     fn an_uplink_without_an_address_or_a_default_route_is_lost() {

@@ -183,7 +183,7 @@ fn answers_are_stored() -> Result<()> {
 }
 
 /// Each with what is said about it; the last answer of a question is correct.
-const WRONG: [(&str, &str); 17] = [
+const WRONG: [(&str, &str); 22] = [
     ("1", ""),
     ("eth7", "there is no interface eth7; there are eth0,eth1"),
     ("eth0", ""),
@@ -192,11 +192,16 @@ const WRONG: [(&str, &str); 17] = [
     ("eth1", ""),
     ("203.0.113.1/24", "write dhcp, or ADDRESS/LENGTH"),
     ("203.0.113.1/33 203.0.113.2", "the length in 203.0.113.1/33 is not 8 to 32"),
+    ("203.0.113.1/7 203.0.113.2", "the length in 203.0.113.1/7 is not 8 to 32"),
+    ("203.0.113.1/24 203.0.113.1", "the router 203.0.113.1 is not a neighbour"),
+    ("203.0.113.1/24 203.0.113.2.9", "203.0.113.2.9 is not an IPv4 address"),
     ("203.0.113.1/24 203.0.114.2", "the router 203.0.114.2 is not a neighbour"),
     ("203.0.113.1/24 203.0.113.256", "203.0.113.256 is not an IPv4 address"),
     ("203.0.113.1/24 203.0.113.2", ""),
     ("", "without DHCP, DNS servers have to be written"),
     ("2001:db8::g", "2001:db8::g is not an IP address"),
+    ("2001:db8:::1", "2001:db8:::1 is not an IP address"),
+    ("2001::db8::1", "2001::db8::1 is not an IP address"),
     ("2001:db8::1", ""),
     ("192.168.1.1/30", "the length in 192.168.1.1/30 is not 8 to 29"),
     ("192.168.1.1/24", ""),
@@ -223,10 +228,16 @@ fn wrong_answers() -> Result<()> {
 fn settings_are_data() -> Result<()> {
     let menu = Menu::new()?;
     let trap = menu.folder.join("run/trap");
-    let text = format!("wan=$(touch {0})\nlan=`touch {0}`\nPATH=/\nlan4=192.168.1.1/24\n", trap.display());
+    let text =
+        format!("wan=$(touch {0})\nlan=`touch {0}`\nPATH=/\nKEYS=wan\nlan4=192.168.1.1/24\n", trap.display());
     menu.write("store/appliance.conf", &text)?;
     let said = menu.run("menu", &["3"])?.succeeded()?.stdout;
     assert!(!trap.exists() && said.contains("lan4=192.168.1.1/24"), "{said}");
+    assert!(said.contains("wan=\n") && !said.contains("touch"), "{said}");
+    menu.write("net/eth1/address", "52:54:00:00:00:0a\n")?;
+    menu.write("store/appliance.conf", "wan=eth0\nlan=52:54:00:00:00:0A\ndhcp=perhaps\n")?;
+    let said = menu.run("menu", &["3"])?.succeeded()?.stdout;
+    assert!(said.contains("Not running: write yes or no"), "{said}");
     // Kernel command line parameters come first.
     menu.write("store/appliance.conf", "wan=eth0\nlan=eth1\n")?;
     menu.write("cmdline", "quiet sixway.wan=eth1 sixway.lan=eth0 sixway.ipv6=6to4:1.2.3\n")?;

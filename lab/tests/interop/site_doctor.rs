@@ -78,6 +78,9 @@ fn is_fine(network: &Network, id: u32) -> Result<()> {
         assert!(text.contains(part), "{text}");
     }
     assert!(all.contains("upstream 203.0.113.2:53 answers"), "{all}");
+    for check in ["routes", "forwarding", "mtu", "ports", "listen", "packet filter"] {
+        assert!(all.contains(&format!("  {check}: ")), "{check}: {all}");
+    }
     Ok(())
 }
 

@@ -236,6 +236,24 @@ fn leases() -> Result<()> {
         assert!(told.lines().any(|line| line.starts_with(part)), "{part} in {told}");
     }
     assert_eq!(dnsmasqs(&network), 1);
+    let name = network.gateway_name("gateway");
+    let file = |ending: &str| -> Result<String> {
+        let path = format!("/run/sixway/{name}.{ending}");
+        std::fs::read_to_string(&path).asking(|| path.clone())
+    };
+    // It can be ended: it does not have the signal mask of the thread that started it.
+    let process = file("dnsmasq-process")?.split(' ').next().unwrap_or_default().to_owned();
+    let status = format!("/proc/{process}/status");
+    let status = std::fs::read_to_string(&status).asking(|| status.clone())?;
+    assert!(status.contains("SigBlk:\t0000000000000000\n"), "{status}");
+    // Another prefix changes nothing for it: its own socket for DNS is not another program's.
+    network.address("gateway", "in0", "2001:db8:2::1/64")?;
+    interrupt::wait_until(Duration::from_secs(15), "the next prefix", || {
+        Ok(file("toml")?.contains("2001:db8:2::/64"))
+    })?;
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(file("dnsmasq")?.contains("port=53\n"), "{}", file("dnsmasq")?);
+    assert!(file("dnsmasq-process")?.starts_with(&format!("{process} ")), "it was not started again");
     network.with_process(id, sixway_lab::process::Process::kill)?;
     assert_eq!(dnsmasqs(&network), 1, "leases go on");
     let id = up(&network, &["--dhcp"])?;

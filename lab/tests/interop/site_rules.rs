@@ -179,5 +179,9 @@ fn next_to_docker() -> Result<()> {
     shell(&network, &block("```sh\n# Docker\n")?)?;
     let (said, is_fine) = doctor(&network)?;
     assert!(is_fine, "{said}");
+    // Docker masquerades its containers as well.
+    shell(&network, "iptables -t nat -A POSTROUTING -s 172.17.0.0/16 ! -o docker0 -j MASQUERADE")?;
+    let (said, _) = doctor(&network)?;
+    assert!(said.contains("  masquerading: "), "{said}");
     works(&network)
 }

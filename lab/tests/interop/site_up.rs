@@ -39,6 +39,7 @@ pub const TESTS: &[Interop] = &[
         same_link_local,
     ),
     Interop::new("site_up_takes_everything_back_at_its_end", &["sixway", "nft"], taken_back),
+    Interop::new("site_up_lets_in_what_the_hosts_own_rules_forward", &["sixway", "nft"], own_rule),
     Interop::new("site_up_that_is_killed_does_not_open_the_lan", &["sixway", "nft"], killed),
     Interop::new(
         "site_up_leaves_the_filter_where_the_host_forwards_anyway",
@@ -210,6 +211,21 @@ fn taken_back() -> Result<()> {
     Ok(())
 }
 
+/// A rule of the host's own for an inside service, which the host does not forward by itself.
+fn own_rule() -> Result<()> {
+    let network = home()?;
+    let mut nft = command("nft")?;
+    nft.arg("table ip own { chain in { type nat hook prerouting priority dstnat; iifname out0 udp dport 5400 dnat to 192.168.1.2:4000; }; }");
+    network.host("gateway")?.run(nft, Duration::from_secs(5))?.succeeded()?;
+    up(&network, &[])?;
+    let host = socket(&network, "host", HOST4, 4_000)?;
+    let server = socket(&network, "server", SERVER4, 53)?;
+    let to = |port: u16| format!("{PUBLIC4}:{port}").parse::<SocketAddr>().map_err(unexpected);
+    passes(&server, to(5_400)?, &host)?;
+    is_kept_out(&server, to(5_401)?, &host)?;
+    is_kept_out(&server, at(&host)?, &host)
+}
+
 /// A second `up` says that there is one; after `kill -9` the kernel still forwards, and the table still keeps strangers out.
 fn killed() -> Result<()> {
     let network = home()?;
@@ -236,6 +252,13 @@ fn killed() -> Result<()> {
     let said = site(&network, &["down"])?.succeeded()?.stdout;
     assert!(said.contains("was removed"), "{said}");
     assert_eq!(state(&network)?, before);
+    // One without a table of its own leaves none of an earlier one.
+    let id = up(&network, &[])?;
+    network.with_process(id, Process::kill)?;
+    assert!(tables(&network)?.contains("sixway_filter_"), "{}", tables(&network)?);
+    up(&network, &["--no-firewall"])?;
+    assert!(!tables(&network)?.contains("sixway_filter_"), "{}", tables(&network)?);
+    passes(&server6, at(&host6)?, &host6)?;
     Ok(())
 }
 
@@ -250,6 +273,10 @@ fn forwards_anyway() -> Result<()> {
     let (host6, server6) =
         (socket(&network, "host", HOST6, 4_000)?, socket(&network, "server", SERVER6, 53)?);
     is_kept_out(&server6, at(&host6)?, &host6)?;
+    // Nothing translates any more: addresses of the LAN do not leak.
+    let (host4, server4) =
+        (socket(&network, "host", HOST4, 4_000)?, socket(&network, "server", SERVER4, 53)?);
+    is_kept_out(&host4, at(&server4)?, &server4)?;
     network.host("gateway")?.sysctl("ipv4/ip_forward", "0")?;
     network.host("gateway")?.sysctl("ipv6/conf/all/forwarding", "0")?;
     let said = site(&network, &["down"])?.succeeded()?.stdout;
@@ -275,15 +302,26 @@ fn start_fails() -> Result<()> {
     Ok(())
 }
 
-/// As `systemctl reload nftables` does.
+/// As `systemctl reload nftables` does; or a program removes rules alone.
 fn flushed() -> Result<()> {
     let network = home()?;
     up(&network, &[])?;
     let made = tables(&network)?;
-    let mut flush = command("nft")?;
-    flush.args(["flush", "ruleset"]);
-    network.host("gateway")?.run(flush, Duration::from_secs(5))?.succeeded()?;
-    interrupt::wait_until(Duration::from_secs(10), "the tables", || Ok(tables(&network)? == made))?;
+    let listed = || -> Result<String> {
+        let mut nft = command("nft")?;
+        nft.args(["list", "ruleset"]);
+        Ok(network.host("gateway")?.run(nft, Duration::from_secs(5))?.succeeded()?.stdout)
+    };
+    let rules = listed()?.matches(" drop").count();
+    let chain = format!("sixway_filter_{} from_outside", network.gateway_name("gateway"));
+    for what in ["ruleset".to_owned(), format!("chain inet {chain}")] {
+        let mut flush = command("nft")?;
+        flush.arg(format!("flush {what}"));
+        network.host("gateway")?.run(flush, Duration::from_secs(5))?.succeeded()?;
+        interrupt::wait_until(Duration::from_secs(10), "the tables", || {
+            Ok(tables(&network)? == made && listed()?.matches(" drop").count() == rules)
+        })?;
+    }
     let (host6, server6) =
         (socket(&network, "host", HOST6, 4_000)?, socket(&network, "server", SERVER6, 53)?);
     is_kept_out(&server6, at(&host6)?, &host6)

@@ -29,6 +29,11 @@ pub const TESTS: &[Interop] = &[
         prefix_flaps,
     ),
     Interop::new(
+        "the_sites_filter_follows_another_default_route_without_a_pause",
+        &["sixway", "nft"],
+        default_in_a_pause,
+    ),
+    Interop::new(
         "a_flapping_address_is_followed_immediately_and_does_not_cause_continuous_reloads",
         &["sixway", "nft"],
         address_flaps,
@@ -158,6 +163,35 @@ fn prefix_flaps() -> Result<()> {
         let text = std::fs::read_to_string(&file).asking(|| file.clone())?;
         Ok(!text.contains("2001:db8:2::/64"))
     })
+}
+
+/// The packet filter does not wait for the end of a pause: it keeps strangers out that come by another interface.
+fn default_in_a_pause() -> Result<()> {
+    let network = home()?;
+    network.link(("gateway", "out1"), ("server", "up1"))?;
+    network.address("gateway", "out1", "2001:db8:e::1/64")?;
+    network.address("server", "up1", "2001:db8:e::2/64")?;
+    let gateway = network.host("gateway")?;
+    up(&network, &["--wan", "out0"])?;
+    let file = format!("/run/sixway/{}.toml", network.gateway_name("gateway"));
+    let has = |prefix: &str| -> Result<bool> {
+        let text = std::fs::read_to_string(&file).asking(|| file.clone())?;
+        Ok(text.contains(prefix))
+    };
+    // The third reload waits for 10 s.
+    for prefix in ["2001:db8:2::", "2001:db8:3::"] {
+        network.address("gateway", "in0", &format!("{prefix}1/64"))?;
+        interrupt::wait_until(Duration::from_secs(30), "the next prefix", || has(prefix))?;
+    }
+    network.address("gateway", "in0", "2001:db8:4::1/64")?;
+    gateway.ip("-6 route replace default via 2001:db8:e::2")?;
+    interrupt::wait_until(Duration::from_secs(7), "the next table", || {
+        let mut nft = command("nft")?;
+        nft.args(["list", "ruleset"]);
+        Ok(gateway.run(nft, Duration::from_secs(5))?.succeeded()?.stdout.contains("\"out1\""))
+    })?;
+    assert!(!has("2001:db8:4::")?, "the pause is not over");
+    interrupt::wait_until(Duration::from_secs(30), "the end of the pause", || has("2001:db8:4::"))
 }
 
 /// As a DHCP server of the provider causes that assigns another address again and again.
