@@ -12,8 +12,7 @@
 //! is processed, less a part of the packets that wait; and the queue becomes empty regularly (as in CoDel, RFC 8289 §3.2).
 //!
 //! A sender is an IPv4 address or an IPv6 prefix, of one realm. Senders are counted in buckets by a keyed hash, which changes: two senders share a
-//! bucket for at most [`ROTATION`] intervals. Who has a thousand addresses has all buckets, and all senders lose the same part, as in the kernel's
-//! queue.
+//! bucket for at most [`ROTATION`] intervals. Who has a thousand addresses has all buckets, and everybody's share is small.
 
 mod control;
 mod senders;
@@ -37,17 +36,17 @@ pub use senders::{BUCKET_BITS, BUCKETS, Bucket, FilterRule, PACKET, SenderHash, 
 
 /// A queue that has not been empty for this long is a standing queue.
 const STANDING: Duration = Duration::from_millis(100);
-/// The same with a filter in front of the queue: dropping costs nothing, and is not begun before [`FIRST`] more intervals.
+/// The same with a filter in front of the queue: dropping costs nothing, and begins only after some intervals in which packets are counted.
 const STANDING_WITH_FILTER: Duration = Duration::from_millis(20);
-/// Intervals in which packets are counted before the filter drops the first one.
+/// Intervals in which packets are only counted, before the last of them.
 const FIRST: u32 = 2;
 /// Intervals after which the hash changes, so that other senders share a bucket.
 const ROTATION: u32 = 128;
 /// Intervals without a drop after which overload is over.
 const CALM: u32 = 20;
 /// Intervals after which a filter that has seen none of the packets that the engine received is not used any more: it is not in front of
-/// this queue.
-const BLIND: u32 = 100;
+/// this queue. Those that waited before it was told take less.
+const BLIND: u32 = 300;
 /// A sender may use the quotas of this many intervals at any time.
 const DEPTH: u32 = 2;
 /// A sender may send this many packets at any time, however small the quota is.
@@ -90,6 +89,8 @@ struct Overload {
     /// Packets of this interval that were admitted, and that the engine refused.
     processed: u64,
     refused: u64,
+    /// Those of them that the engine judged.
+    judged: u64,
     was_empty: bool,
     control: Control,
     /// Intervals since the last drop, since the hash changed, since the beginning, and since the filters saw a packet.
@@ -163,6 +164,7 @@ impl FairShares {
     pub fn admits(&mut self, realm: Realm, (source, port): (IpAddr, u16), passed: bool) -> bool {
         let State::Overloaded(overload) = &mut self.state else { return true };
         let is_admitted = passed && overload.in_front || {
+            overload.judged += 1;
             let bucket = overload.rule.hash.bucket(realm, sender_bits(source, self.mask), port);
             let buckets = self.tables.first().map_or(&[][..], |table| table.buckets());
             overload.rule.admits(buckets, bucket)
@@ -185,6 +187,7 @@ impl FairShares {
             dropped: self.tables.iter().map(|table| table.dropped()).collect(),
             processed: 0,
             refused: 0,
+            judged: 0,
             was_empty: false,
             control: Control::new(capacity, BUCKETS * self.tables.len(), in_front),
             calm: 0,
@@ -207,6 +210,7 @@ impl FairShares {
         // Without filters, or with them again, what is known of the queue is another thing.
         if overload.calm >= CALM || overload.in_front != (in_front && self.has_filters) {
             self.tables.iter_mut().for_each(|table| table.set(None));
+            self.dropped += overload.dropped_in_front(&self.tables);
             self.state = State::Calm { busy: None };
         }
     }
@@ -237,7 +241,7 @@ impl Overload {
         for (bucket, (before, place)) in buckets(tables).zip(self.offered.iter_mut().zip(0..)) {
             let counted = bucket.offered.load(Ordering::Relaxed);
             let units = counted.wrapping_sub(core::mem::replace(before, counted));
-            self.control.add(place, units);
+            self.control.add(place, units, lasted);
             offered += u64::from(units);
         }
         let offered = offered.div_ceil(PACKET.into());
@@ -247,7 +251,8 @@ impl Overload {
             // When nothing comes, intervals are longer.
             self.calm + u32::try_from(lasted.as_nanos() / INTERVAL.as_nanos()).unwrap_or(CALM).min(CALM)
         };
-        let is_blind = self.in_front && offered == 0 && self.processed > 0;
+        let has_passed = self.processed + self.refused > self.judged;
+        let is_blind = self.in_front && has_passed && offered == self.judged;
         self.blind = if is_blind { self.blind + 1 } else { 0 };
         let seen = control::Interval {
             lasted,
@@ -259,15 +264,16 @@ impl Overload {
         };
         let may_drop = !self.in_front || self.intervals >= FIRST;
         let quota = self.control.quota(&seen, may_drop);
-        self.lower(tables, control::over(quota, lasted));
         self.rule.limit = quota.map_or(u32::MAX, |quota| quota.saturating_mul(DEPTH).max(BURST));
+        self.lower(tables, control::over(quota, lasted));
         self.age += 1;
         self.intervals = self.intervals.saturating_add(1);
         if self.age >= ROTATION {
             self.rotate(tables, quota, seed);
         }
         self.tell(tables);
-        (self.began, self.processed, self.refused, self.was_empty) = (now, 0, 0, false);
+        (self.processed, self.refused, self.judged) = (0, 0, 0);
+        (self.began, self.was_empty) = (now, false);
         in_front
     }
 
@@ -280,12 +286,15 @@ impl Overload {
             .sum()
     }
 
-    /// Lowers the levels by this much.
+    /// Lowers the levels by this much. What was sent without a limit, or with another one, is not counted against the sender.
     fn lower(&self, tables: &[Box<dyn SenderTable>], by: u32) {
+        // The last packet may have passed just below the limit.
+        let most = self.rule.limit.saturating_add(PACKET);
         for bucket in buckets(tables) {
+            let level = bucket.level.load(Ordering::Relaxed);
+            let left = level.min(most).saturating_sub(by);
             // Nobody else lowers it.
-            let by = bucket.level.load(Ordering::Relaxed).min(by);
-            bucket.level.fetch_sub(by, Ordering::Relaxed);
+            bucket.level.fetch_sub(level - left, Ordering::Relaxed);
         }
     }
 
@@ -295,7 +304,9 @@ impl Overload {
         (self.rule.hash, self.age) = (SenderHash::new(*seed), 0);
         self.control.forget_senders();
         match quota {
-            Some(quota) if self.in_front => set_levels(tables, self.rule.limit.saturating_sub(quota)),
+            Some(quota) if self.in_front && self.refused <= self.processed / 16 => {
+                set_levels(tables, self.rule.limit.saturating_sub(quota))
+            }
             // What can be processed is measured in an interval without drops.
             Some(_) | None => {
                 self.rule.limit = u32::MAX;

@@ -6,6 +6,8 @@ use sixway::worker::{
     SessionEntry, SubscriberEntry, Table, Translator, TunnelSet, Wake, Worker, mailbox, rings,
 };
 use sixway_dataplane::engine::{Engine, EngineConfig};
+use sixway_dataplane::fair_share::{Bucket, FilterRule, SenderTable};
+use sixway_dataplane::frame::Realm;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::siit::SiitConfig;
 use sixway_dataplane::mechanism::siit::dynamic_pool::{Changes, Record, Restored, WallClock};
@@ -68,6 +70,9 @@ impl Translator for Fake {
         if self.caught_up_at == 0 {
             self.caught_up_at = self.counters.received;
         }
+    }
+    fn set_filters(&mut self, filters: Vec<Box<dyn SenderTable>>) {
+        self.table += filters.len() as u32;
     }
     fn settle(&mut self, _: Instant) {}
     fn end_fast_path(&mut self) {}
@@ -526,4 +531,57 @@ fn the_other_workers_learn_from_a_path_error_that_came_as_a_packet_and_do_not_an
     assert_eq!(running.iter().map(learnt).collect::<Vec<_>>(), [0, 50, 50]);
     assert!(running[1..].iter().all(|worker| worker.counters().received == 0 && worker.far.waiting() == 0));
     running.into_iter().for_each(Running::stop);
+}
+
+struct NoSenders;
+
+impl SenderTable for NoSenders {
+    fn buckets(&self) -> &[Bucket] {
+        Default::default()
+    }
+    fn set(&mut self, _: Option<&FilterRule>) {}
+    fn dropped(&self) -> u64 {
+        0
+    }
+}
+
+/// A link of a realm, and whether it has a filter in front of it.
+struct Filtered(Memory, u16, bool);
+
+impl Link for Filtered {
+    fn receive(&mut self, frames: &mut [Frame]) -> io::Result<usize> {
+        self.0.receive(frames)
+    }
+    fn send(&mut self, frame: &mut Frame) -> io::Result<()> {
+        self.0.send(frame)
+    }
+    fn take_filter(&mut self) -> Option<Box<dyn SenderTable>> {
+        self.2.then(|| Box::new(NoSenders) as Box<dyn SenderTable>)
+    }
+    fn realm(&self) -> Realm {
+        Realm(self.1)
+    }
+    fn counters(&self) -> &LinkCounters {
+        self.0.counters()
+    }
+}
+
+/// Otherwise packets of the other queue would be taken for those that passed a filter, or a sender would have a share of each queue.
+#[test]
+fn an_engine_has_filters_if_each_of_its_queues_has_one_and_is_of_another_realm() {
+    for (has, realms, expected) in [
+        ([true, true], [0, 1], 2),
+        ([true, false], [0, 1], 0),
+        ([false, true], [0, 1], 0),
+        ([true, true], [1, 1], 0),
+    ] {
+        let links = has.into_iter().zip(realms);
+        let links: Vec<_> = links.map(|(has, realm)| Filtered(Memory::pair(1).0, realm, has)).collect();
+        let (post, mailbox) = mailbox().unwrap();
+        let handover = rings(&[mailbox.wake().clone()]).into_iter().next().unwrap();
+        let worker = Worker::new(links, Fake::default(), Clock::start(), mailbox, handover);
+        let running = Running { far: Memory::pair(1).0, post, thread: std::thread::spawn(|| worker.run()) };
+        assert_eq!(running.ask(Command::Report).tables[0].sessions, expected, "{has:?} {realms:?}");
+        running.stop();
+    }
 }

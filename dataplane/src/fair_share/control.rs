@@ -56,9 +56,10 @@ impl Control {
         Self { capacity, backlog: 0, arrived: 0, could: 0, in_front, part: ONE, rates, weight: 0 }
     }
 
-    /// Adds what a bucket's senders offered in the interval that [`Self::quota`] is called for next.
-    pub(super) fn add(&mut self, bucket: usize, units: u32) {
+    /// Adds what a bucket's senders offered in the interval of this length that [`Self::quota`] is called for next.
+    pub(super) fn add(&mut self, bucket: usize, units: u32, lasted: Duration) {
         if let Some(rate) = self.rates.get_mut(bucket) {
+            let units = u32::try_from(per_interval(units.into(), lasted)).unwrap_or(u32::MAX);
             *rate = (*rate - *rate / WEIGHT as u32).saturating_add(units);
         }
     }
@@ -69,33 +70,34 @@ impl Control {
         self.weight = 0;
     }
 
-    /// The quota of the next interval, in units of [`PACKET`] in an [`INTERVAL`]; `None`: without limit.
+    /// The quota of the next interval, in units of [`PACKET`] in an [`INTERVAL`]; `None`: without limit. `may_drop`: whether enough intervals have
+    /// been seen.
     pub(super) fn quota(&mut self, seen: &Interval, may_drop: bool) -> Option<u32> {
-        self.measure(seen);
-        let could = units(self.capacity, seen.lasted);
+        self.measure(seen, may_drop);
+        let could = units(self.capacity, INTERVAL);
         self.average(seen, could);
         self.wait(seen, could);
         // An engine that is busy all the time without a drop has exactly what it can process.
         if !may_drop || self.could / 8 * 7 >= self.arrived {
             return None;
         }
-        let admitted = self.admitted(seen.lasted, could);
-        let share = share(&self.rates, admitted * self.weight / ONE);
+        let share = share(&self.rates, self.admitted(could) * self.weight / ONE);
         if share == u64::MAX {
             return None;
         }
         let quota = u128::from(share) * u128::from(ONE) / u128::from(self.weight.max(1));
-        let quota = quota * INTERVAL.as_nanos() / seen.lasted.as_nanos().max(1);
         Some(u32::try_from(quota.max(1)).unwrap_or(u32::MAX))
     }
 
     /// What the engine can process: as many packets as in an interval in which it was busy all the time, and processed all that it received.
-    fn measure(&mut self, seen: &Interval) {
+    fn measure(&mut self, seen: &Interval, may_drop: bool) {
         // A longer one is one in which it had no processor.
         let counts = seen.lasted < INTERVAL * 2 && seen.refused <= seen.processed / 16;
         if !seen.was_empty && counts {
             let now = per_second(seen.processed + seen.refused / 4, seen.lasted);
             self.capacity = match self.in_front {
+                // The first number may be of a time in which it had no processor.
+                true if !may_drop => self.capacity.max(now),
                 true => self.capacity - self.capacity / WEIGHT + now / WEIGHT,
                 // There are few such intervals.
                 false => self.capacity.midpoint(now),
@@ -106,7 +108,8 @@ impl Control {
     }
 
     fn average(&mut self, seen: &Interval, could: u64) {
-        self.arrived = self.arrived - self.arrived / WEIGHT + seen.offered * u64::from(PACKET);
+        let arrived = per_interval(seen.offered * u64::from(PACKET), seen.lasted);
+        self.arrived = self.arrived - self.arrived / WEIGHT + arrived;
         self.could = self.could - self.could / WEIGHT + could;
         self.weight = self.weight - self.weight / WEIGHT + ONE;
         let part = if seen.was_empty { self.part + ONE / 64 } else { self.part - self.part / 16 };
@@ -119,20 +122,19 @@ impl Control {
             self.backlog = 0;
             return;
         }
-        let most = units(self.capacity, INTERVAL * 20);
         let [came, went] =
             [seen.offered, seen.dropped + seen.processed].map(|packets| packets * u64::from(PACKET));
         let backlog = (self.backlog + came).saturating_sub(went);
         // Others may have waited before: more than nothing, as the queue was never empty.
-        self.backlog = backlog.max(could).min(most);
+        self.backlog = backlog.max(could).min(could * 20);
     }
 
-    /// How much is to be admitted in an interval of this length.
-    fn admitted(&self, lasted: Duration, could: u64) -> u64 {
+    /// How much is to be admitted in an interval.
+    fn admitted(&self, could: u64) -> u64 {
         if !self.in_front {
             return could * self.part / ONE;
         }
-        let drains = u128::from(self.backlog) * lasted.as_nanos() / DRAIN.as_nanos();
+        let drains = u128::from(self.backlog) * INTERVAL.as_nanos() / DRAIN.as_nanos();
         could.saturating_sub(u64::try_from(drains).unwrap_or(u64::MAX)).max(could / 2)
     }
 }
@@ -143,6 +145,16 @@ pub(super) fn over(quota: Option<u32>, lasted: Duration) -> u32 {
         let scaled = u128::from(quota) * lasted.as_nanos() / INTERVAL.as_nanos();
         u32::try_from(scaled).unwrap_or(u32::MAX)
     })
+}
+
+/// What was in an interval of this length, in an [`INTERVAL`].
+fn per_interval(units: u64, lasted: Duration) -> u64 {
+    // Intervals are seldom longer, and this is done for each bucket.
+    if lasted == INTERVAL || units == 0 {
+        return units;
+    }
+    let scaled = u128::from(units) * INTERVAL.as_nanos() / lasted.as_nanos().max(1);
+    u64::try_from(scaled).unwrap_or(u64::MAX >> 8)
 }
 
 /// The max-min fair share: the most of a sender that may pass if `admitted` of all may.

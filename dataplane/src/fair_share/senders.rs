@@ -80,7 +80,8 @@ pub trait SenderTable: Send {
     /// [`BUCKETS`] of them.
     fn buckets(&self) -> &[Bucket];
 
-    /// What the filter decides by, for a fraction of a second: it is to be renewed in each interval ([`super::INTERVAL`]). `None`: all packets pass uncounted.
+    /// What the filter decides by, for a fraction of a second: it is to be renewed in each interval ([`super::INTERVAL`]). `None`: all packets
+    /// pass uncounted.
     fn set(&mut self, rule: Option<&FilterRule>);
 
     /// Packets that the filter has dropped, modulo 2^64.

@@ -72,8 +72,11 @@ impl<L: Link, T: Translator> Worker<L, T> {
         mailbox: Mailbox,
         handover: Handover,
     ) -> Self {
+        // A sender would have a share for each of several queues of a device.
+        let has_several =
+            (1..links.len()).any(|place| links[..place].iter().any(|it| it.realm() == links[place].realm()));
         let filters: Option<Vec<_>> = links.iter_mut().map(Link::take_filter).collect();
-        filters.into_iter().for_each(|filters| translator.set_filters(filters));
+        filters.filter(|_| !has_several).into_iter().for_each(|filters| translator.set_filters(filters));
         Self {
             links,
             translator,

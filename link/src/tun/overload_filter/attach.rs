@@ -19,6 +19,12 @@ pub(in crate::tun) fn attach(
     senders: Senders,
     queues: u16,
 ) -> io::Result<Vec<OverloadFilter>> {
+    if std::fs::read_to_string("/proc/self/timens_offsets").is_ok_and(|offsets| has_own_time(&offsets)) {
+        return Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "programs do not know the time of this namespace",
+        ));
+    }
     let (program, filters) = loaded(senders, queues)?;
     set(queue, program.as_raw_fd())?;
     Ok(filters)
@@ -46,4 +52,25 @@ fn set(queue: BorrowedFd<'_>, mut program: libc::c_int) -> io::Result<()> {
     // SAFETY: TUNSETFILTEREBPF reads an int. The device keeps the program when our file of it is closed.
     unsafe { ioctl(queue, TUNSETFILTEREBPF, &mut program) }
         .map_err(|error| annotate(error, "TUNSETFILTEREBPF"))
+}
+
+/// Whether CLOCK_MONOTONIC is another one here than in the kernel's programs (time_namespaces(7)).
+fn has_own_time(offsets: &str) -> bool {
+    let offset = |line: &str| {
+        line.strip_prefix("monotonic").is_some_and(|words| words.split_whitespace().any(|it| it != "0"))
+    };
+    offsets.lines().any(offset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_namespace_is_known_by_its_offset() {
+        assert!(!has_own_time("monotonic           0         0\nboottime            0         0\n"));
+        assert!(!has_own_time("monotonic           0         0\nboottime       172800         0\n"));
+        assert!(has_own_time("monotonic      172800         0\nboottime            0         0\n"));
+        assert!(has_own_time("monotonic           0        10\n"));
+    }
 }

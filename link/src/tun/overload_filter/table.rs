@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// How long a rule is valid, unless it is renewed.
-pub const VALID: Duration = Duration::from_millis(200);
+pub const VALID: Duration = Duration::from_millis(100);
 
 /// The filter in front of one queue. While it lives, its worker decides what the filter drops; then nothing is dropped.
 pub struct OverloadFilter {
