@@ -37,7 +37,7 @@ fn process(shares: &mut FairShares) {
 #[test]
 fn a_filter_counts_for_three_intervals_before_it_drops() {
     let filter = Filter::new();
-    let mut shares = overloaded(&[filter.clone()]);
+    let mut shares = overloaded(std::slice::from_ref(&filter));
     assert_eq!(filter.limit(), Some(u32::MAX));
     for (end, may_drop) in [(30, false), (40, false), (50, true)] {
         (0..1_000).for_each(|_| assert!(filter.passes(customer(1))));
@@ -51,7 +51,7 @@ fn a_filter_counts_for_three_intervals_before_it_drops() {
 #[test]
 fn a_heavy_sender_may_use_its_quota_as_soon_as_there_is_one() {
     let filter = Filter::new();
-    let mut shares = overloaded(&[filter.clone()]);
+    let mut shares = overloaded(std::slice::from_ref(&filter));
     let mut passed = 0;
     for end in (30..=60).step_by(10) {
         passed = (0..20_000).filter(|_| filter.passes(customer(1))).count();
@@ -113,7 +113,7 @@ fn everybody_may_send_four_packets_however_small_the_quota_is() {
 #[test]
 fn a_filter_that_sees_packets_now_and_then_is_still_used() {
     let filter = Filter::new();
-    let mut shares = overloaded(&[filter.clone()]);
+    let mut shares = overloaded(std::slice::from_ref(&filter));
     for interval in 0..250 {
         if interval % 60 == 0 {
             filter.passes(customer(1));
@@ -128,7 +128,7 @@ fn a_filter_that_sees_packets_now_and_then_is_still_used() {
 #[test]
 fn the_engine_judges_what_passed_the_filter_when_it_has_to_look_inside() {
     let filter = Filter::new();
-    let mut shares = overloaded(&[filter.clone()]);
+    let mut shares = overloaded(std::slice::from_ref(&filter));
     shares.turn(at(30), false);
     assert_eq!(filter.rule(), None);
     assert!(!shares.batch(4_500, at(40), false) && !shares.batch(64, at(139), false));
