@@ -74,7 +74,10 @@ impl FilterTable {
                 tracing::warn!(
                     "the packet filter: another program removed or changed the site's table, which was restored"
                 );
-                *listing = self.standing.listing().ok();
+                // The commands are the same, and so is the table. What is listed now may have been changed by another program again.
+                if listing.is_none() {
+                    *listing = self.standing.listing().ok();
+                }
             }
             Err(error) => {
                 tracing::error!(
