@@ -141,7 +141,7 @@ impl FairShares {
             return true;
         }
         self.turn(now, in_front);
-        matches!(self.state, State::Overloaded(_))
+        self.is_overloaded()
     }
 
     /// Time passes: at the end of an interval the quota is computed. To be called between batches, and when nothing arrives.
@@ -152,6 +152,11 @@ impl FairShares {
         {
             self.end_interval(now, in_front && self.has_filters);
         }
+    }
+
+    /// Whether there is a standing queue, or was one a short time ago.
+    pub const fn is_overloaded(&self) -> bool {
+        matches!(self.state, State::Overloaded(_))
     }
 
     /// Packets that filters have dropped since the last call.

@@ -30,6 +30,8 @@ struct Fake {
     path_errors: Vec<Vec<u8>>,
     /// How many frames it had when the queues were empty for the first time.
     caught_up_at: u64,
+    is_overloaded: bool,
+    ticks: u32,
 }
 
 impl Translator for Fake {
@@ -64,8 +66,13 @@ impl Translator for Fake {
         self.counters.handed_over -= 1;
         self.counters.dropped[DropReason::HandoverFull as usize] += 1;
     }
-    fn tick(&mut self, _: Instant, _: &mut Outbox) {}
+    fn tick(&mut self, _: Instant, _: &mut Outbox) {
+        self.ticks += 1;
+    }
     fn emptied(&mut self, _: Instant) {}
+    fn is_overloaded(&self) -> bool {
+        self.is_overloaded
+    }
     fn caught_up(&mut self) {
         if self.caught_up_at == 0 {
             self.caught_up_at = self.counters.received;
@@ -90,7 +97,12 @@ impl Translator for Fake {
         self.counters.clone()
     }
     fn tables(&mut self) -> Vec<Table> {
-        vec![Table { sessions: self.table.into(), bindings: self.caught_up_at, ..Table::default() }]
+        vec![Table {
+            sessions: self.table.into(),
+            bindings: self.caught_up_at,
+            bindings_capacity: self.ticks.into(),
+            ..Table::default()
+        }]
     }
     fn sessions(&mut self, scan: Scan<'_>, rows: &mut Vec<SessionEntry>) -> Option<Position> {
         let Scan { from, budget, room, filter, .. } = scan;
@@ -584,4 +596,21 @@ fn an_engine_has_filters_if_each_of_its_queues_has_one_and_is_of_another_realm()
         assert_eq!(running.ask(Command::Report).tables[0].sessions, expected, "{has:?} {realms:?}");
         running.stop();
     }
+}
+
+/// Filters that drop all packets wake nobody: their levels are lowered in each interval.
+#[test]
+fn an_overloaded_worker_without_packets_takes_a_turn_in_each_interval() {
+    let [calm, overloaded] = [false, true].map(|is_overloaded| {
+        let (post, mailbox) = mailbox().unwrap();
+        let handover = rings(&[mailbox.wake().clone()]).into_iter().next().unwrap();
+        let fake = Fake { is_overloaded, ..Fake::default() };
+        let worker = Worker::new(vec![Memory::pair(1).0], fake, Clock::start(), mailbox, handover);
+        let running = Running { far: Memory::pair(1).0, post, thread: std::thread::spawn(|| worker.run()) };
+        std::thread::sleep(Duration::from_millis(500));
+        let ticks = running.ask(Command::Report).tables[0].bindings_capacity;
+        running.stop();
+        ticks
+    });
+    assert!(calm <= 8 && overloaded >= 20, "{calm} {overloaded}");
 }

@@ -3,7 +3,7 @@
 use super::assembly::Engine;
 use super::bounds::STRIDE;
 use crate::drop_reason::DropReason;
-use crate::fair_share::SenderTable;
+use crate::fair_share::{FairShares, SenderTable};
 use crate::frame::{Frame, Ingress};
 use crate::instant::Instant;
 use crate::outbox::Outbox;
@@ -37,6 +37,11 @@ impl Engine {
             true => self.process_by_shares(frames, now, out, handed_over),
             false => self.process_counted(frames, now, out),
         }
+    }
+
+    /// Whether senders have shares now: then [`Self::tick`] is to be called in each [`crate::fair_share::INTERVAL`], although nothing arrives.
+    pub fn is_overloaded(&self) -> bool {
+        self.shares.as_ref().is_some_and(FairShares::is_overloaded)
     }
 
     /// Time passes for the shares, and what filters have dropped is counted.

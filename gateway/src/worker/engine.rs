@@ -64,6 +64,10 @@ impl Translator for Engine {
         Engine::caught_up(self);
     }
 
+    fn is_overloaded(&self) -> bool {
+        Engine::is_overloaded(self)
+    }
+
     fn set_filters(&mut self, filters: Vec<Box<dyn SenderTable>>) {
         Engine::set_filters(self, filters);
     }

@@ -25,6 +25,8 @@ const OUTBOX: usize = 1_024;
 const INLET_TURNS: u8 = 8;
 /// The engine's time is updated at least this often, in milliseconds.
 const TICK: u8 = 100;
+/// The same while it is overloaded: the interval of shares.
+const OVERLOADED_TICK: u8 = 10;
 
 /// A thread's work: its queues, its engine, its mailbox.
 pub struct Worker<L, T> {
@@ -388,7 +390,8 @@ impl<L: Link, T: Translator> Worker<L, T> {
         );
         let inlets = self.inlets.all().iter();
         fds.extend(inlets.filter_map(|inlet| Some(PollFd::new(inlet.link.poll_fd()?, PollFlags::POLLIN))));
-        match poll(&mut fds, PollTimeout::from(TICK)) {
+        let tick = if self.translator.is_overloaded() { OVERLOADED_TICK } else { TICK };
+        match poll(&mut fds, PollTimeout::from(tick)) {
             Ok(_) | Err(nix::errno::Errno::EINTR) => {}
             Err(error) => {
                 return Err(io::Error::new(io::Error::from(error).kind(), format!("poll: {error}")));

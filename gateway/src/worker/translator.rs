@@ -47,6 +47,10 @@ pub trait Translator: Send + 'static {
     fn emptied(&mut self, now: Instant);
     /// Every queue was empty in the last turn, after what was taken out of it.
     fn caught_up(&mut self) {}
+    /// Whether filters in front of the queues may drop packets: time has to pass although none arrives, or they would drop all.
+    fn is_overloaded(&self) -> bool {
+        false
+    }
     /// Each queue has one of these filters in front of it, for the time of an overload.
     fn set_filters(&mut self, _filters: Vec<Box<dyn SenderTable>>) {}
     /// What was decided on so far has been sent.
