@@ -45,6 +45,8 @@ pub struct FastPath {
     pub packets: u32,
     /// Whether flows that the fast path may forward are excluded from connection tracking.
     pub notrack: bool,
+    /// Whether TCP SYNs of stateless mechanisms are forwarded in the kernel too, past the packet filter.
+    pub forward_syn: bool,
     /// How long the kernel continues to forward without the gateway.
     #[serde(serialize_with = "text::as_duration")]
     pub absence: Duration,
@@ -78,6 +80,7 @@ impl FastPath {
         let flows = section.value("flows", report).and_then(|v| v.integer_or(report));
         let packets = section.value("packets", report).and_then(|v| v.integer(report));
         let notrack = section.value("notrack", report).and_then(|v| v.boolean(report));
+        let forward_syn = section.value("forward_syn", report).and_then(|v| v.boolean(report));
         let absence = section.value("absence", report).and_then(|v| v.duration(report));
         Some(Self {
             mode: mode?,
@@ -86,6 +89,7 @@ impl FastPath {
             flows: flows?,
             packets: packets?,
             notrack: notrack?,
+            forward_syn: forward_syn?,
             absence: absence?,
         })
     }

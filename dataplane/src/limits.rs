@@ -9,6 +9,15 @@ pub struct Limits {
     pub mtu6: u16,
 }
 
+impl Limits {
+    /// The largest MSS, in octets, that fits a translated path: both sides' IP and TCP headers without options (RFC 9293 §3.7.1).
+    #[must_use]
+    pub const fn translated_mss(self) -> u16 {
+        let (v4, v6) = (self.mtu4.saturating_sub(40), self.mtu6.saturating_sub(60));
+        if v4 < v6 { v4 } else { v6 }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self { mtu4: 1_500, mtu6: 1_500 }

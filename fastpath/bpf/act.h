@@ -35,6 +35,8 @@ struct act {
 	__u16 delta;
 	/// Largest result by segment, in addition to the next hop's MTU.
 	__u16 mtu;
+	/// The MSS option of a SYN, which is the first one, is lowered to this; 0: it stays.
+	__u16 mss;
 	/// Index into next_hops.
 	__u32 next_hop;
 };
@@ -43,6 +45,12 @@ struct act {
 static __always_inline int is_ipv4(__u8 kind)
 {
 	return kind == ACT_TRANSLATE_6_TO_4 || kind == ACT_ENCAP_4 || kind == ACT_RENUMBER_4;
+}
+
+/// Octets of the result in front of its transport header; in a tunnel, in front of the inner one's.
+static __always_inline __u32 front_of(__u8 kind)
+{
+	return (is_ipv4(kind) ? IPV4_HEADER : IPV6_HEADER) + (kind == ACT_ENCAP_4 ? IPV6_HEADER : 0);
 }
 
 struct flow;

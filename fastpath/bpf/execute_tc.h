@@ -152,6 +152,17 @@ static __always_inline int write_6(struct __sk_buff *skb, const struct next_hop 
 	return change_transport(skb, ETH_HLEN + IPV6_HEADER, packet, act);
 }
 
+/// Lowers the MSS option of a SYN whose TCP header is at `at`.
+static __always_inline int lower_mss(struct __sk_buff *skb, __u32 at, __u16 mss)
+{
+	__be16 wanted = bpf_htons(mss), was;
+
+	if (bpf_skb_load_bytes(skb, at + TCP_HEADER + 2, &was, sizeof(was)) ||
+	    bpf_l4_csum_replace(skb, at + checksum_at(IPPROTO_TCP), was, wanted, sizeof(wanted)))
+		return -1;
+	return bpf_skb_store_bytes(skb, at + TCP_HEADER + 2, &wanted, sizeof(wanted), 0);
+}
+
 /// Executes `act`. TC_ACT_UNSPEC: nothing was changed. TC_ACT_SHOT: it was too late to pass the packet on.
 static __noinline int execute(struct __sk_buff *skb, __u32 link, const struct packet *packet, const struct act *act,
 				   const struct next_hop *hop)
@@ -167,6 +178,8 @@ static __noinline int execute(struct __sk_buff *skb, __u32 link, const struct pa
 	else
 		failed = write_6(skb, hop, packet, act);
 	if (failed)
+		return TC_ACT_SHOT;
+	if (act->mss && lower_mss(skb, ETH_HLEN + front_of(act->kind), act->mss))
 		return TC_ACT_SHOT;
 	// By the device of the route: a VLAN device adds its tag itself.
 	return bpf_redirect(hop->ifindex, 0);

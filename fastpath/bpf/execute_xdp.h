@@ -109,6 +109,18 @@ static __always_inline int change_transport(void *at, void *end, const struct pa
 	return 0;
 }
 
+/// Lowers the MSS option of a SYN whose TCP header is at `at`.
+static __always_inline int lower_mss(void *at, void *end, __u16 mss)
+{
+	__be16 *words = at, wanted = bpf_htons(mss);
+
+	if (at + TCP_HEADER + OPTION_MSS_LENGTH > end)
+		return -1;
+	words[8] = update(words[8], difference(words[11], wanted));
+	words[11] = wanted;
+	return 0;
+}
+
 /// Octets in front of the transport header or the inner packet: those that go, and those that come.
 static __always_inline void measure(__u32 had_link, __u32 wants_link, __u8 kind, __u32 *had, __u32 *wanted)
 {
@@ -198,6 +210,8 @@ static __always_inline int execute(struct xdp_md *ctx, __u32 link, const struct 
 	if (!at)
 		return XDP_DROP;
 	if (is_4 ? write_4(at, end, packet, act) : write_6(at, end, packet, act))
+		return XDP_DROP;
+	if (act->mss && lower_mss(at + front_of(act->kind), end, act->mss))
 		return XDP_DROP;
 	return bpf_redirect(hop->port, 0);
 }

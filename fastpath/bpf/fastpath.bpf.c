@@ -42,6 +42,12 @@ static __always_inline int decide(void *ctx, const struct control *control, cons
 
 	if (config.has_stateful && packet->protocol != IPPROTO_IPV6) {
 		way->flow = flow_of(control, packet, &cause);
+		// The engine has to see it.
+		if (cause == PASS_NO_FLOW && changes_connection(packet)) {
+			if (way->flow)
+				return PASS_FLAGS;
+			cause = PASS_FLAGS;
+		}
 		if (way->flow) {
 			way->word = active_word(way->flow, packet, transport, end);
 			return way->word ? by_flow(ctx, packet, way, transport, end, act) : PASS_MOVING;
@@ -262,7 +268,7 @@ static __always_inline int measure_gso(struct __sk_buff *skb, void *transport, v
 }
 
 /// Octets that must lie in one piece: link header, outer header, and what is examined behind.
-#define LOOKED_AT (ETH_HLEN + IPV4_HEADER + IPV6_HEADER + 20)
+#define LOOKED_AT (ETH_HLEN + IPV4_HEADER + IPV6_HEADER + TCP_HEADER + OPTION_MSS_LENGTH)
 
 SEC("classifier")
 int sixway_tc(struct __sk_buff *skb)

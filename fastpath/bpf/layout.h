@@ -168,6 +168,10 @@ struct device {
 #define HAIRPIN_SIMPLE 1
 #define HAIRPIN_OFF 2
 
+/// Instead of the largest MSS option of a SYN: it stays as it is; SYNs are left to the engine.
+#define MSS_STAYS 0xffff
+#define MSS_ENGINE 1
+
 /// A translator. A stateful one stays in its slot from one process of the gateway to the next, in whatever order the configuration has them.
 struct translator {
 	__u8 kind;
@@ -188,7 +192,9 @@ struct translator {
 	__u8 hairpinning;
 	__u8 reserved;
 	__u8 prefix[16];
-	__u32 reserved1;
+	/// SIIT: the largest MSS option of a SYN, or MSS_….
+	__u16 mss;
+	__u16 reserved1;
 	/// Whose flows are its: the gateway's own use.
 	__u64 identity;
 };

@@ -35,6 +35,18 @@ struct icmphdr {
 #define SYN 0x02
 #define RST 0x04
 
+/// What a TCP packet does to its connection: nothing; ends it; begins it, with no MSS option or one that is as small as can be; begins it, with an
+/// MSS option that is not the first option. Any other number: the MSS option of a SYN.
+#define TCP_DATA 0
+#define TCP_ENDS 1
+#define TCP_BEGINS 2
+#define TCP_MSS_ELSEWHERE 0xffff
+
+/// The option's kind and length (RFC 9293 section 3.7.1), and its place behind the TCP header.
+#define OPTION_MSS 2
+#define OPTION_MSS_LENGTH 4
+#define TCP_HEADER 20
+
 /// A packet without options, extension headers or fragmentation, IPv4 or IPv6.
 struct packet {
 	/// An IPv4 address is in the first four octets, the rest is zero.
@@ -54,13 +66,40 @@ struct packet {
 	__u8 hops;
 	__u8 traffic_class;
 	__u8 dont_fragment;
-	/// TCP: the flags octet.
-	__u8 flags;
-	/// ICMP: type.
-	__u8 type;
 	/// UDP: it has no checksum.
 	__u8 no_checksum;
+	union {
+		/// ICMP: type.
+		__u8 type;
+		/// TCP: TCP_…, or the MSS option.
+		__u16 tcp;
+	};
 };
+
+/// Whether a packet begins or ends a TCP connection.
+static __always_inline int changes_connection(const struct packet *packet)
+{
+	return packet->protocol == IPPROTO_TCP && packet->tcp != TCP_DATA;
+}
+
+/// What `struct packet` says of a TCP packet whose header, of `header` octets, is at `at`.
+static __always_inline __u16 connection_of(const __u8 *at, const void *end, __u32 header)
+{
+	__u8 flags = at[13];
+
+	if (!(flags & (FIN | SYN | RST)))
+		return TCP_DATA;
+	if (!(flags & SYN))
+		return TCP_ENDS;
+	if (header == TCP_HEADER)
+		return TCP_BEGINS;
+	// Hosts put it first.
+	const __u8 *option = at + TCP_HEADER;
+	if ((const void *)(option + OPTION_MSS_LENGTH) > end || option[0] != OPTION_MSS || option[1] != OPTION_MSS_LENGTH)
+		return TCP_MSS_ELSEWHERE;
+	__u16 mss = bpf_ntohs(*(const __be16 *)(option + 2));
+	return mss > TCP_BEGINS ? mss : TCP_BEGINS;
+}
 
 static __always_inline int is_plain_transport(__u8 protocol, __u8 version)
 {
@@ -79,12 +118,10 @@ static __always_inline int parse_transport(void *at, void *end, struct packet *p
 			return PASS_MALFORMED;
 		packet->source_port = tcp->source;
 		packet->destination_port = tcp->dest;
-		packet->flags = ((__u8 *)tcp)[13];
 		__u32 header = (((__u8 *)tcp)[12] >> 4) * 4;
 		if (header < sizeof(*tcp) || header > left)
 			return PASS_MALFORMED;
-		if (packet->flags & (FIN | SYN | RST))
-			return PASS_FLAGS;
+		packet->tcp = connection_of(at, end, header);
 		return 0;
 	}
 	if (packet->protocol == IPPROTO_UDP) {

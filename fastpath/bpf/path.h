@@ -64,6 +64,18 @@ static __always_inline int look_up(void *ctx, const struct packet *packet, const
 	return found->passed;
 }
 
+/// The MSS option of a SYN is lowered to `most`, as by `mss::clamp` in dataplane/src/rewrite. Returns 0, or the cause to pass the packet to the
+/// kernel.
+static __always_inline int clamp(const struct packet *packet, __u16 most, struct act *act)
+{
+	if (!changes_connection(packet) || packet->tcp <= most)
+		return 0;
+	if (packet->tcp == TCP_MSS_ELSEWHERE || most == MSS_ENGINE)
+		return PASS_FLAGS;
+	act->mss = most;
+	return 0;
+}
+
 /// A translator's policy for both directions.
 static __always_inline int translates(const struct packet *packet, struct act *act, __u32 owner)
 {
@@ -79,13 +91,13 @@ static __always_inline int translates(const struct packet *packet, struct act *a
 		act->traffic_class = translator->sets_tos ? translator->tos : packet->traffic_class;
 		act->dont_fragment = packet->segment - 20 > DONT_FRAGMENT_ABOVE;
 		act->mtu = config.mtu4;
-		return 0;
+		return clamp(packet, translator->mss, act);
 	}
 	act->kind = ACT_TRANSLATE_4_TO_6;
 	act->counter = COUNTER(KIND_SIIT, 1);
 	act->traffic_class = translator->sets_traffic_class ? translator->traffic_class : packet->traffic_class;
 	act->mtu = packet->dont_fragment ? config.mtu6 : translator->lowest_mtu;
-	return 0;
+	return clamp(packet, translator->mss, act);
 }
 
 /// The outer header of a packet that goes into a tunnel (RFC 4213 section 3.5).
@@ -108,7 +120,7 @@ static __always_inline int encapsulates(const struct packet *packet, struct act 
 	act->mtu = carried < config.mtu4 ? carried : config.mtu4;
 	act->delta = 0;
 	*(__be32 *)act->source = tunnel->local;
-	return 0;
+	return clamp(packet, tunnel->mss, act);
 }
 
 /// The key of an IPv6 address.
@@ -228,7 +240,12 @@ static __always_inline int path_inside(void *ctx, const struct packet *packet, c
 	act->delta = 0;
 	act->mtu = 0xffff;
 	act->next_hop = destination.next_hop;
-	return 0;
+	// What may be sent back depends on the path to the other end.
+	__u16 most = tunnel_at(owner)->mss;
+	if (changes_connection(inner) && inner->tcp > TCP_ENDS && most != MSS_STAYS && tunnel_at(owner)->learns &&
+	    bpf_map_lookup_elem(&narrow_paths, packet->source))
+		return PASS_FLAGS;
+	return clamp(inner, most, act);
 }
 
 /// Applies the stateless rules to a packet. Returns 0 with `act` filled in, or the cause to pass the packet to the kernel.

@@ -66,6 +66,10 @@ struct tunnel {
 	__u8 domain;
 	/// 6rd: the domain's prefix.
 	__u8 prefix[16];
+	/// The largest MSS option of a SYN where nothing was learnt of the path, or MSS_….
+	__u16 mss;
+	/// To 64 octets: an index is a shift then, which keeps the stack of the functions small.
+	__u8 reserved[6];
 	/// In `prefixes`: what is behind the other end, or on the ISATAP link.
 	struct span prefixes;
 	/// In `addresses`: relays from which native sources are accepted.

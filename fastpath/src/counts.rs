@@ -22,7 +22,10 @@ pub const CAUSES: [Cause; COUNTERS - PASSED] = [
     cause("not_ours", "no rule of the gateway's is for it"),
     cause("no_flow", "its flow is the engine's: new, not offloaded, or there was no room"),
     cause("moving", "its flow is moving to the fast path; the engine still has packets of it"),
-    cause("flags", "a TCP packet with SYN, FIN or RST, which the engine has to see"),
+    cause(
+        "flags",
+        "a TCP packet with SYN, FIN or RST of a session, or a SYN that is left to the engine (see fastpath.forward_syn)",
+    ),
     cause("fragment", "a fragment"),
     cause("options", "IPv4 options or IPv6 extension headers"),
     cause("hops", "its hop limit ends here"),

@@ -82,6 +82,10 @@ pub const HAIRPIN_INTRINSIC: u8 = 0;
 pub const HAIRPIN_SIMPLE: u8 = 1;
 /// They are not.
 pub const HAIRPIN_OFF: u8 = 2;
+/// Instead of the largest MSS option of a SYN: it stays as it is.
+pub const MSS_STAYS: u16 = 0xffff;
+/// Instead of it: SYNs are left to the engine.
+pub const MSS_ENGINE: u16 = 1;
 
 /// A part in an automatic tunnel: a host's.
 pub const ROLE_HOST: u8 = 0;
@@ -293,8 +297,10 @@ plain! {
         pub reserved: u8,
         /// The prefix.
         pub prefix: [u8; 16],
+        /// SIIT: the largest MSS option of a SYN, or `MSS_…`.
+        pub mss: u16,
         /// Zero.
-        pub reserved1: u32,
+        pub reserved1: u16,
         /// The number of a stateful one's identity; the programs do not read it.
         pub identity: u64,
     }
@@ -392,6 +398,10 @@ plain! {
         pub domain: u8,
         /// 6rd: the domain's prefix.
         pub prefix: [u8; 16],
+        /// The largest MSS option of a SYN where nothing was learnt of the path, or `MSS_…`.
+        pub mss: u16,
+        /// Zero.
+        pub reserved: [u8; 6],
         /// Span of [`Config::prefixes`]: what is behind the other end, or on the ISATAP link.
         pub prefixes: [u8; 2],
         /// Span of [`Config::addresses`]: relays from which native sources are accepted.

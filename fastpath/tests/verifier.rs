@@ -34,6 +34,7 @@ fn translator(kind: u8, number: usize) -> Translator {
         eam: u8::from(kind == KIND_SIIT),
         lowest_mtu: 1_280,
         hairpinning: HAIRPIN_INTRINSIC,
+        mss: 1_440,
         prefix: [number as u8 + 1; 16],
         ..Translator::zero()
     }
@@ -49,6 +50,7 @@ fn tunnel(kind: u8, number: usize) -> Tunnel {
         ecn_normal: 1,
         mtu: 1_480,
         learns: 1,
+        mss: 1_420,
         strict: 1,
         local: (number as u32 % 4 + 1).to_be(),
         remote: (number as u32 + 100).to_be(),

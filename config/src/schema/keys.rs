@@ -10,6 +10,7 @@ use sixway_dataplane::nat::{LARGEST_BLOCK, MOST_BLOCKS};
 const DAY: u64 = 86_400;
 pub(super) const YEAR: u64 = 365 * DAY;
 pub(super) const TRUE: Absent = Absent::Default("true");
+const FALSE: Absent = Absent::Default("false");
 
 /// The fewest flows that the fast path can have room for.
 pub(crate) const LEAST_FLOWS: u64 = 1_024;
@@ -668,6 +669,12 @@ pub(crate) static FASTPATH: Section = Section {
             Kind::Boolean,
             TRUE,
             "Exclude packets that the fast path may forward from connection tracking, in both directions, with a separate nftables table. A stateful firewall that sees only half of a connection would drop its packets.",
+        ),
+        key(
+            "forward_syn",
+            Kind::Boolean,
+            FALSE,
+            "Also forward the TCP SYNs of tunnels and SIIT in the kernel: connections open faster, but the host's packet filter does not see them, so that it can no longer restrict who opens connections. If it is `false`, the packet filter sees each SYN and no other packet of a connection. SYNs of NAT64 and NAT44 always pass the packet filter.",
         ),
         key(
             "absence",

@@ -19,6 +19,7 @@ fn without_the_section_nothing_is_carried_past_the_engine() {
 fn an_empty_section_is_the_automatic_mode() {
     let found = fast_path("[fastpath]");
     assert_eq!((found.mode, found.packets, found.notrack), (FastPathMode::Auto, 8, true));
+    assert!(!found.forward_syn && fast_path("[fastpath]\nforward_syn = true").forward_syn);
     assert_eq!(found.pin_path, Path::new("/run/sixway/bpf"));
     assert_eq!((found.flows, found.absence.as_secs()), (None, 3_600));
     assert!(found.interfaces.is_empty() && !found.is_demanded());
@@ -36,7 +37,7 @@ fn room_is_made_for_the_sessions_that_there_may_be_within_reason() {
 
 #[test]
 fn it_is_written_as_it_is_read() {
-    let section = "[fastpath]\nmode = \"tc\"\ninterfaces = [\"eth0\"]\nflows = 4096\nabsence = \"5 min\"\n";
+    let section = "[fastpath]\nmode = \"tc\"\ninterfaces = [\"eth0\"]\nflows = 4096\nforward_syn = true\nabsence = \"5 min\"\n";
     let (config, _) = parse(&format!("{OWN}{POOL}{NAT64}{section}")).unwrap();
     let (again, _) = parse(&config.to_string()).unwrap();
     assert_eq!(again.fast_path, config.fast_path);

@@ -25,12 +25,6 @@ pub(super) struct Job<'a> {
     pub(super) counters: &'a mut Counters,
 }
 
-/// The MSS that fits a translated path (both sides' headers without options).
-pub(super) const fn mss_limit(limits: Limits) -> u16 {
-    let (v4, v6) = (limits.mtu4.saturating_sub(40), limits.mtu6.saturating_sub(60));
-    if v4 < v6 { v4 } else { v6 }
-}
-
 /// Octets of one packet on the wire behind the IP headers: those of the whole packet, or of a GSO packet's first segment.
 #[inline(always)]
 pub(super) fn segment_payload(frame: &Frame, packet: &Packet, payload: usize) -> Result<usize, DropReason> {

@@ -1,6 +1,6 @@
 //! An IPv4 packet becomes an IPv6 packet (RFC 7915 §4).
 
-use super::job::{Job, mss_limit, segment_payload};
+use super::job::{Job, segment_payload};
 use super::mss;
 use super::rewriter::HeaderWriter;
 use super::segments::Family;
@@ -93,7 +93,7 @@ impl HeaderWriter {
                     transport::compute_udp(data, change.new);
                 }
                 if tcp_flags & SYN != 0 && policy.clamp_mss {
-                    mss::clamp(data, mss_limit(limits), checksum == Checksum::Partial);
+                    mss::clamp(data, limits.translated_mss(), checksum == Checksum::Partial);
                 }
             }
             Transport::IcmpQuery { .. } => transport::query_v4_to_v6(data, packet, change)?,

@@ -1,6 +1,6 @@
 //! An IPv6 packet becomes an IPv4 packet (RFC 7915 §5).
 
-use super::job::{Job, mss_limit, segment_payload};
+use super::job::{Job, segment_payload};
 use super::mss;
 use super::rewriter::HeaderWriter;
 use super::segments::Family;
@@ -85,7 +85,7 @@ impl HeaderWriter {
                     transport::without_checksum(data, change.new, policy.udp_zero_checksum, is_fragment)?;
                 }
                 if tcp_flags & SYN != 0 && policy.clamp_mss {
-                    mss::clamp(data, mss_limit(limits), checksum == Checksum::Partial);
+                    mss::clamp(data, limits.translated_mss(), checksum == Checksum::Partial);
                 }
             }
             Transport::IcmpQuery { .. } => transport::query_v6_to_v4(data, packet, change)?,

@@ -7,7 +7,9 @@ use super::surroundings::Surroundings;
 use super::translators::set_translators;
 use super::tunnels::{ends_of, kind, own_addresses, set_tunnels};
 use super::unoffered::{Mechanism, Unoffered, UnofferedReason};
-use crate::layout::{HOST4, KIND_ENGINE, KIND_NAT64, KIND_SIIT, Own, PORTS, RULES, Rule6, TUNNELS};
+use crate::layout::{
+    HOST4, KIND_ENGINE, KIND_NAT64, KIND_SIIT, MSS_ENGINE, Own, PORTS, RULES, Rule6, TUNNELS,
+};
 use crate::slots::{SlotAssignment, Slots};
 use core::net::{IpAddr, Ipv6Addr};
 use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
@@ -34,12 +36,22 @@ impl Offer {
         stateless = stateless.and(offer.set_prefixes(engine, &places));
         stateless = stateless.and(offer.set_others(engine));
         stateless = stateless.and(set_sources(&mut offer.rules.config, engine, around));
+        if !around.forwards_syn {
+            offer.leave_syn_to_engine();
+        }
         match stateless {
             Ok(()) => offer.rules.config.has_stateless = u8::from(offer.has_any()),
             Err(why) => offer.refuse_stateless(engine, &why),
         }
         offer.unoffered.sort_by_key(|one| one.mechanism);
         offer
+    }
+
+    /// SYNs of the stateless mechanisms pass the host's packet filter.
+    fn leave_syn_to_engine(&mut self) {
+        let config = &mut self.rules.config;
+        config.translators.iter_mut().for_each(|one| one.mss = MSS_ENGINE);
+        config.tunnels.iter_mut().for_each(|one| one.mss = MSS_ENGINE);
     }
 
     fn set_surroundings(&mut self, engine: &EngineConfig, around: &Surroundings) {

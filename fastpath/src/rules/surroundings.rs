@@ -25,6 +25,8 @@ pub struct Surroundings {
     pub idle_udp: u32,
     /// The same of echo messages.
     pub idle_icmp: u32,
+    /// SYNs of stateless mechanisms are forwarded too, past the packet filter; else they are left to the engine.
+    pub forwards_syn: bool,
     /// Ticks without a heartbeat after which everything is passed to the kernel.
     pub absence: u32,
     /// The slots of translators whose flows the previous process may have left.

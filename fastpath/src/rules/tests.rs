@@ -160,6 +160,27 @@ fn stateful_translators_keep_their_slots_in_whatever_order_the_configuration_has
 }
 
 #[test]
+fn an_mss_fits_what_is_carried_unless_a_syn_is_the_engines() {
+    let mut engine = EngineConfig {
+        siit: vec![siit("2001:db8:5::/48"), siit("2001:db8:6::/48")],
+        tunnels: vec![TunnelConfig::Configured(configured(1, 1)), TunnelConfig::Configured(configured(2, 2))],
+        ..EngineConfig::default()
+    };
+    (engine.limits.mtu4, engine.limits.mtu6) = (1_400, 1_500);
+    engine.siit[1].policy.clamp_mss = false;
+    if let TunnelConfig::Configured(config) = &mut engine.tunnels[1] {
+        config.policy.clamp_mss = false;
+    }
+    for (forwards_syn, wanted) in [(true, [1_360, 65_535, 1_220, 65_535]), (false, [1, 1, 1, 1])] {
+        let around = Surroundings { forwards_syn, ..Surroundings::default() };
+        let config = Offer::of(&engine, &around).rules.config;
+        let [one, other, ..] = config.translators.map(|it| it.mss);
+        let [first, second, ..] = config.tunnels.map(|it| it.mss);
+        assert_eq!([one, other, first, second], wanted);
+    }
+}
+
+#[test]
 fn slots_that_are_free_between_others_are_passed_over() {
     let engine = EngineConfig { nat64: vec![nat64("64:ff9b::/96", Vec::new())], ..EngineConfig::default() };
     let slots: Slots = [(3, identity("64:ff9b::/96"))].into_iter().collect();

@@ -6,11 +6,12 @@ use super::offer::Offer;
 use super::unoffered::{Mechanism, UnofferedReason};
 use crate::layout::{
     HAIRPIN_INTRINSIC, HAIRPIN_OFF, HAIRPIN_SIMPLE, INSIDES, KIND_NAT44, KIND_NAT64, KIND_NONE, KIND_SIIT,
-    POOLS, Pool4, TRANSLATORS, Translator,
+    MSS_STAYS, POOLS, Pool4, TRANSLATORS, Translator,
 };
 use crate::slots::SlotAssignment;
 use sixway_dataplane::engine::EngineConfig;
 use sixway_dataplane::frame::Realm;
+use sixway_dataplane::limits::Limits;
 use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::mechanism::nat44::Nat44Config;
 use sixway_dataplane::mechanism::nat64::Nat64Config;
@@ -29,7 +30,7 @@ pub(super) fn set_translators(
     let config = &mut offer.rules.config;
     for (nat64, slot) in engine.nat64.iter().zip(&places.stateful) {
         let Some(slot) = *slot else { continue };
-        config.translators[slot] = stateful(nat64, engine.limits.mtu6);
+        config.translators[slot] = stateful(nat64, engine.limits);
     }
     // Sessions of realms are the engine's: the programs do not know by which device a packet belongs to a realm.
     let nat44: Vec<_> = engine.nat44.iter().filter(|nat44| nat44.realm == Realm(0)).collect();
@@ -44,7 +45,7 @@ pub(super) fn set_translators(
     }
     let config = &mut offer.rules.config;
     for (siit, slot) in engine.siit.iter().zip(places.stateless.iter().copied()) {
-        config.translators[slot] = stateless(siit, engine.limits.mtu6);
+        config.translators[slot] = stateless(siit, engine.limits);
         if siit.prefix.is_some() && config.default_siit == 0 {
             config.default_siit = (slot + 1) as u8;
         }
@@ -99,8 +100,8 @@ fn pool(prefix: Prefix4, engine: &EngineConfig) -> Pool4 {
     Pool4 { address: prefix.address().to_bits(), mask: prefix.mask(), shared: shared.into() }
 }
 
-fn stateful(nat64: &Nat64Config, mtu6: u16) -> Translator {
-    let mut made = translator(KIND_NAT64, Some(&nat64.prefix), &nat64.policy, mtu6);
+fn stateful(nat64: &Nat64Config, limits: Limits) -> Translator {
+    let mut made = translator(KIND_NAT64, Some(&nat64.prefix), &nat64.policy, limits);
     made.identity = Identity::of_nat64(nat64.prefix.prefix()).number();
     made
 }
@@ -120,8 +121,8 @@ fn set_nat44(offer: &mut Offer, nat44: &Nat44Config, slot: usize) {
     config.inside4_count = nat44.inside.len() as u32;
 }
 
-fn stateless(siit: &SiitConfig, mtu6: u16) -> Translator {
-    let mut made = translator(KIND_SIIT, siit.prefix.as_ref(), &siit.policy, mtu6);
+fn stateless(siit: &SiitConfig, limits: Limits) -> Translator {
+    let mut made = translator(KIND_SIIT, siit.prefix.as_ref(), &siit.policy, limits);
     made.eam = u8::from(!siit.eam.is_empty() || siit.dynamic_pool.is_some());
     made.hairpinning = match siit.hairpinning {
         Hairpinning::Intrinsic => HAIRPIN_INTRINSIC,
@@ -131,7 +132,7 @@ fn stateless(siit: &SiitConfig, mtu6: u16) -> Translator {
     made
 }
 
-fn translator(kind: u8, prefix: Option<&Rfc6052>, policy: &Policy, mtu6: u16) -> Translator {
+fn translator(kind: u8, prefix: Option<&Rfc6052>, policy: &Policy, limits: Limits) -> Translator {
     let (sets_tos, tos) = header_byte(policy.tos);
     let (sets_traffic_class, traffic_class) = header_byte(policy.traffic_class);
     let mut made = Translator {
@@ -140,7 +141,8 @@ fn translator(kind: u8, prefix: Option<&Rfc6052>, policy: &Policy, mtu6: u16) ->
         tos,
         sets_traffic_class,
         traffic_class,
-        lowest_mtu: policy.lowest_ipv6_mtu.min(mtu6),
+        lowest_mtu: policy.lowest_ipv6_mtu.min(limits.mtu6),
+        mss: if policy.clamp_mss { limits.translated_mss() } else { MSS_STAYS },
         ..Translator::zero()
     };
     if let Some(prefix) = prefix {

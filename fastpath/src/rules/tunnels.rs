@@ -4,7 +4,7 @@ use super::header_form::{header_byte, word};
 use super::lists::Lists;
 use super::offer::Offer;
 use super::unoffered::{Mechanism, UnofferedReason};
-use crate::layout::{HOST4, KIND_ENGINE, ROLE_HOST, ROLE_RELAY, ROLE_ROUTER, TUNNELS, Tunnel};
+use crate::layout::{HOST4, KIND_ENGINE, MSS_STAYS, ROLE_HOST, ROLE_RELAY, ROLE_ROUTER, TUNNELS, Tunnel};
 use core::net::{IpAddr, Ipv4Addr};
 use sixway_dataplane::engine::{EngineConfig, TunnelConfig};
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
@@ -19,6 +19,8 @@ use sixway_dataplane::tunnel::ends::TunnelEnds;
 use sixway_dataplane::tunnel::{Ecn, OuterFragments, TunnelMtu, TunnelPolicy, path_mtu};
 use sixway_wire::Prefix4;
 
+/// Octets of an IPv6 and a TCP header without options.
+const TCP_HEADERS: u16 = 60;
 /// Tunnels that the programs have rules for.
 const TUNNELS_WITH_RULES: [Kind; 4] = [Kind::Configured, Kind::SixToFour, Kind::SixRd, Kind::Isatap];
 
@@ -146,6 +148,7 @@ fn by_policy(policy: &TunnelPolicy, mtu4: u16) -> Tunnel {
         dont_fragment: dont_fragment.into(),
         mtu,
         learns: learns.into(),
+        mss: if policy.clamp_mss { mtu.saturating_sub(TCP_HEADERS) } else { MSS_STAYS },
         ..Tunnel::zero()
     }
 }

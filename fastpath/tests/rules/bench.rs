@@ -66,6 +66,11 @@ pub fn scene(routes: &[&str]) -> Tun {
 impl Harness {
     /// The programs with this engine's rules.
     pub fn new(tun: Tun, engine: &EngineConfig) -> Self {
+        Self::with(tun, engine, false, &Surroundings { forwards_syn: true, ..Surroundings::default() })
+    }
+
+    /// The same, but SYNs are left to the engine.
+    pub fn without_syn(tun: Tun, engine: &EngineConfig) -> Self {
         Self::with(tun, engine, false, &Surroundings::default())
     }
 

@@ -171,6 +171,81 @@ fn outer_headers_follow_the_policy() {
     }
 }
 
+/// SYN, FIN and RST; a lower MSS where less is carried (RFC 9293 section 3.7.1).
+#[test]
+fn connections_begin_and_end_in_the_programs() {
+    let dynamic = TunnelPolicy { mtu: TunnelMtu::Dynamic, ..TunnelPolicy::default() };
+    for (policy, most) in [(dynamic, 1_420), (TunnelPolicy { clamp_mss: false, ..dynamic }, 8_960)] {
+        namespace::in_namespace("connections", move || {
+            let config = ConfiguredConfig { policy, ..tunnel(Some(REMOTE), "2001:db8:7::/48") };
+            let mut bench = Harness::new(scene(&["2001:db8:7::/48"]), &one(config));
+            let out = |body: &Body| ipv6(HERE, THERE, head(64), body);
+            let sent = |body: &Body| {
+                Some(in_tunnel(LOCAL, REMOTE, Head::default(), ipv6(HERE, THERE, head(63), body)))
+            };
+            let came =
+                |body: &Body| in_tunnel(REMOTE, LOCAL, Head::default(), ipv6(THERE, HERE, head(64), body));
+            let taken = |body: &Body| Some(ipv6(THERE, HERE, head(63), body));
+            let late = Body::Syn(vec![1, 2, 4, 0x22, 0xff, 1, 1, 1]);
+            let mut examples = vec![];
+            for (body, result) in [
+                (Body::Tcp(0x02, vec![]), Body::Tcp(0x02, vec![])),
+                (Body::Tcp(0x11, vec![1]), Body::Tcp(0x11, vec![1])),
+                (Body::Tcp(0x14, vec![]), Body::Tcp(0x14, vec![])),
+                (Body::syn(1_420), Body::syn(1_420)),
+                (Body::syn(1_421), Body::syn(most.min(1_421))),
+                (Body::syn(8_960), Body::syn(most)),
+            ] {
+                examples.push(("out", out(&body), sent(&result)));
+                examples.push(("in", came(&body), taken(&result)));
+            }
+            let is_lowered = policy.clamp_mss;
+            examples.push(("late, out", out(&late), if is_lowered { None } else { sent(&late) }));
+            examples.push(("late, in", came(&late), if is_lowered { None } else { taken(&late) }));
+            check(&mut bench, examples);
+            bench.narrow(REMOTE);
+            let (data, syn) = (Body::Tcp(0x10, vec![1]), Body::syn(536));
+            let fin = Body::Tcp(0x11, vec![]);
+            check(
+                &mut bench,
+                vec![
+                    (
+                        "less is known to fit: a SYN in",
+                        came(&syn),
+                        if is_lowered { None } else { taken(&syn) },
+                    ),
+                    ("less is known to fit: data in", came(&data), taken(&data)),
+                    ("less is known to fit: FIN in", came(&fin), taken(&fin)),
+                ],
+            );
+        });
+    }
+}
+
+/// Unless the operator says otherwise, the host's packet filter sees who opens connections.
+#[test]
+fn a_syn_is_left_to_the_engine_unless_it_may_be_forwarded() {
+    for clamp_mss in [true, false] {
+        namespace::in_namespace("syn", move || {
+            let policy = TunnelPolicy { clamp_mss, ..TunnelPolicy::default() };
+            let config = ConfiguredConfig { policy, ..tunnel(Some(REMOTE), "2001:db8:7::/48") };
+            let mut bench = Harness::without_syn(scene(&["2001:db8:7::/48"]), &one(config));
+            let out = |body: &Body| ipv6(HERE, THERE, head(64), body);
+            let came =
+                |body: &Body| in_tunnel(REMOTE, LOCAL, Head::default(), ipv6(THERE, HERE, head(64), body));
+            let mut examples = vec![];
+            for body in [Body::Tcp(0x02, vec![]), Body::Tcp(0x12, vec![]), Body::syn(0), Body::syn(536)] {
+                examples.push(("SYN out", out(&body), None));
+                examples.push(("SYN in", came(&body), None));
+            }
+            for body in [Body::Tcp(0x11, vec![]), Body::Tcp(0x04, vec![])] {
+                examples.push(("end in", came(&body), Some(ipv6(THERE, HERE, head(63), &body))));
+            }
+            check(&mut bench, examples);
+        });
+    }
+}
+
 fn six_to_four(role: Role) -> TunnelConfig {
     TunnelConfig::SixToFour(SixToFourConfig {
         role,

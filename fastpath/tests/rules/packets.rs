@@ -39,6 +39,8 @@ pub enum Body {
     Unchecked(Vec<u8>),
     /// Flags and data.
     Tcp(u8, Vec<u8>),
+    /// A SYN with these options, whole words.
+    Syn(Vec<u8>),
     /// Echo request or reply.
     Echo(bool, Vec<u8>),
     /// An ICMP message of another kind, by its numbers in IPv4 and IPv6.
@@ -48,10 +50,16 @@ pub enum Body {
 }
 
 impl Body {
+    /// A SYN with an MSS option, and others behind it.
+    pub fn syn(mss: u16) -> Self {
+        let [high, low] = mss.to_be_bytes();
+        Self::Syn([&[2, 4, high, low][..], &[4, 2, 1, 1]].concat())
+    }
+
     fn protocol(&self, six: bool) -> u8 {
         match self {
             Self::Udp(_) | Self::Unchecked(_) => 17,
-            Self::Tcp(..) => 6,
+            Self::Tcp(..) | Self::Syn(..) => 6,
             Self::Echo(..) | Self::Icmp(..) => {
                 if six {
                     58
@@ -72,6 +80,11 @@ impl Body {
             Self::Tcp(flags, data) => {
                 let head = [0x27, 0x10, 0, 80, 1, 2, 3, 4, 5, 6, 7, 8, 0x50, *flags, 9, 9, 0, 0, 0, 0];
                 ([&head[..], data].concat(), 16)
+            }
+            Self::Syn(options) => {
+                let words = 0x50 + (options.len() as u8 / 4 << 4);
+                let head = [0x27, 0x10, 0, 80, 1, 2, 3, 4, 0, 0, 0, 0, words, 2, 9, 9, 0, 0, 0, 0];
+                ([&head[..], options].concat(), 16)
             }
             Self::Echo(request, data) => {
                 let kind = match (six, request) {

@@ -66,9 +66,8 @@ fn plain() -> Vec<Example> {
     let body = Body::Udp(vec![1]);
     all.push(("class", ipv6(a6, b6, class, &body), Some(ipv4(a4, b4, small_class, &body))));
     for (name, body) in [
-        ("SYN", Body::Tcp(2, vec![])),
-        ("FIN", Body::Tcp(0x11, vec![])),
-        ("RST", Body::Tcp(4, vec![])),
+        ("late MSS option", Body::Syn(vec![1, 2, 4, 5, 0x78, 1, 1, 1])),
+        ("MSS option that says nothing", Body::syn(65_535)),
         ("no checksum", Body::Unchecked(vec![1, 2])),
         ("an ICMP error", Body::Icmp(3, 1)),
         ("timestamp, neighbour solicitation", Body::Icmp(13, 135)),
@@ -76,6 +75,17 @@ fn plain() -> Vec<Example> {
     ] {
         all.push((name, ipv6(a6, b6, head(64), &body), None));
         all.push((name, ipv4(b4, a4, head(64), &body), None));
+    }
+    for (name, body, result) in [
+        ("SYN", Body::Tcp(2, vec![]), Body::Tcp(2, vec![])),
+        ("FIN", Body::Tcp(0x11, vec![]), Body::Tcp(0x11, vec![])),
+        ("RST", Body::Tcp(4, vec![]), Body::Tcp(4, vec![])),
+        ("MSS 1,460", Body::syn(1_460), Body::syn(1_440)),
+        ("MSS 1,440", Body::syn(1_440), Body::syn(1_440)),
+        ("MSS 536", Body::syn(536), Body::syn(536)),
+    ] {
+        all.push((name, ipv6(a6, b6, head(64), &body), Some(ipv4(a4, b4, small(63), &result))));
+        all.push((name, ipv4(b4, a4, head(64), &body), Some(ipv6(b6, a6, head(63), &result))));
     }
     for hops in [0, 1] {
         all.push(("hop limit", ipv6(a6, b6, head(hops), &body), None));

@@ -71,7 +71,11 @@ fn a_relay_sends_to_sites_what_native_hosts_say() {
                 ),
                 ("more", ipv6(NATIVE, SITE, head(64), &Body::Udp(vec![0; 1_233])), None),
                 ("hop limit", ipv6(NATIVE, SITE, head(1), &body), None),
-                ("SYN", ipv6(NATIVE, SITE, head(64), &Body::Tcp(2, vec![])), None),
+                (
+                    "SYN",
+                    ipv6(NATIVE, SITE, head(64), &Body::syn(1_440)),
+                    out(ipv6(NATIVE, SITE, head(63), &Body::syn(1_220))),
+                ),
                 ("private site", to("2002:0a00:0001::1"), None),
                 ("martian site", to("2002:7f00:0001::1"), None),
                 ("broadcast address", to("2002:c633:64ff::1"), None),
@@ -140,7 +144,11 @@ fn a_relay_takes_from_sites_what_is_for_native_hosts() {
                     in_tunnel("198.51.100.8", "203.0.113.77", Head::default(), inner.clone()),
                     None,
                 ),
-                ("SYN", came("198.51.100.8", ipv6(SITE, NATIVE, head(64), &Body::Tcp(2, vec![]))), None),
+                (
+                    "SYN",
+                    came("198.51.100.8", ipv6(SITE, NATIVE, head(64), &Body::syn(1_440))),
+                    Some(ipv6(SITE, NATIVE, head(63), &Body::syn(1_220))),
+                ),
                 (
                     "neighbour solicitation",
                     came("198.51.100.8", ipv6(SITE, NATIVE, head(255), &Body::Icmp(0, 135))),

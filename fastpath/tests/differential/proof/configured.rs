@@ -27,6 +27,7 @@ pub fn rules(scene: &Scene, world: &World) -> Rules {
         idle_udp: 1 << 20,
         idle_icmp: 1 << 20,
         absence: 1 << 20,
+        forwards_syn: true,
         ..Surroundings::default()
     };
     let offer = Offer::of(&world.config, &around);

@@ -39,7 +39,8 @@ pub fn input(world: &World, sessions: &[Session], choices: &mut Choices) -> Inpu
     let port = if lane.counter % 2 == OUT { Port::Inner } else { Port::Outer };
     let port = if made.session.is_none() && choices.one_in(8) { Port::Tagged } else { port };
     let (frame, port) = framed(&troubles, octets, port, choices);
-    let is_plain = troubles.is_empty() && !made.session.is_some_and(|session| session.is_armed);
+    let is_armed = made.session.is_some_and(|session| session.is_armed);
+    let is_plain = troubles.is_empty() && !is_armed && !made.has_late_mss;
     Input { frame, port, counter: lane.counter, is_plain, troubles }
 }
 
@@ -53,6 +54,8 @@ pub struct Made {
     pub draft: Draft,
     pub outer: Option<Draft>,
     pub session: Option<Session>,
+    /// A SYN whose MSS option is not the first option, or says 65535: the programs leave it to the engine.
+    pub has_late_mss: bool,
 }
 
 impl Made {
@@ -75,9 +78,9 @@ impl Made {
         draft.label = if choices.one_in(4) { choices.double() } else { 0 };
         draft.identification = choices.word();
         draft.dont_fragment = !choices.one_in(3);
-        load(&mut draft, session, choices);
+        let has_late_mss = load(&mut draft, session, choices);
         let outer = ends.map(|(from, to)| outer(from, to, choices));
-        Self { draft, outer, session: session.map(|(session, _)| session.clone()) }
+        Self { draft, outer, session: session.map(|(session, _)| session.clone()), has_late_mss }
     }
 
     pub fn octets(&self) -> Vec<u8> {
@@ -100,8 +103,8 @@ fn outer(from: Ipv4Addr, to: Ipv4Addr, choices: &mut Choices) -> Draft {
     outer
 }
 
-/// What follows the IP headers: of a session what it is of, else TCP, UDP or echo.
-fn load(draft: &mut Draft, session: Option<(&Session, bool)>, choices: &mut Choices) {
+/// What follows the IP headers: of a session what it is of, else TCP, UDP or echo. Whether it is a SYN with a late MSS option.
+fn load(draft: &mut Draft, session: Option<(&Session, bool)>, choices: &mut Choices) -> bool {
     let data: Vec<u8> = {
         let (length, octet) = (length(choices), choices.octet());
         (0..length).map(|n| (n as u8).wrapping_mul(7) ^ octet).collect()
@@ -109,14 +112,43 @@ fn load(draft: &mut Draft, session: Option<(&Session, bool)>, choices: &mut Choi
     let flags = choices.of(&[0x10, 0x18, 0x10, 0x18, 0x30, 0xd0, 0x50]);
     let options: &[u8] = if choices.one_in(3) { &[1, 1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 7] } else { &[] };
     if let Some((session, outward)) = session {
-        return session.load(draft, outward, (flags, options), &data);
+        session.load(draft, outward, (flags, options), &data);
+        return false;
     }
     let (source, destination) = (choices.word(), choices.word());
-    match choices.below(5) {
+    match choices.below(6) {
         0 | 1 => draft.udp(source, destination, &data),
         2 | 3 => draft.tcp(source, destination, flags, options, &data),
+        4 => {
+            let data = if choices.one_in(4) { &data[..] } else { &[] };
+            return connection(draft, (source, destination), data, choices);
+        }
         _ => draft.echo(choices.one_in(2), source, &data),
     }
+    false
+}
+
+/// A packet that begins or ends a TCP connection. Whether it has a late MSS option.
+fn connection(draft: &mut Draft, ports: (u16, u16), data: &[u8], choices: &mut Choices) -> bool {
+    let flags = choices.of(&[0x02, 0x02, 0x12, 0xc2, 0x11, 0x01, 0x04, 0x14, 0x03, 0x06]);
+    let mss: u16 =
+        choices.of(&[0, 1, 2, 536, 1_220, 1_221, 1_400, 1_420, 1_421, 1_440, 1_460, 8_960, 65_534, 65_535]);
+    let [high, low] = mss.to_be_bytes();
+    let (options, is_late) = match choices.below(6) {
+        0 => (vec![], false),
+        1 => (vec![2, 4, high, low], mss == u16::MAX),
+        2 | 3 => (
+            [&[2, 4, high, low][..], &[4, 2, 8, 10, 0, 0, 0, 9, 0, 0, 0, 0, 1, 3, 3, 7]].concat(),
+            mss == u16::MAX,
+        ),
+        4 => (vec![1, 2, 4, high, low, 1, 1, 1], true),
+        _ => (
+            choices.of(&[[1, 1, 1, 1], [0, 0, 0, 0], [2, 2, 9, 9], [2, 5, 9, 9], [3, 4, 9, 9]]).to_vec(),
+            true,
+        ),
+    };
+    draft.tcp(ports.0, ports.1, flags, &options, data);
+    is_late && flags & 0x02 != 0
 }
 
 /// Octets of data: few, many, and those that make packets as large as something allows, or nearly.

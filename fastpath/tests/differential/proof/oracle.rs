@@ -81,7 +81,8 @@ impl Oracle<'_> {
         let was_4 = matches!(packet.addresses, Addresses::V4 { .. });
         let (packet, any_identification) = match (was_4, is_4) {
             (true, false) if packet.protocol == protocol::IPV6 => (count_hop(made)?, false),
-            (false, true) if made[20..] == octets[..packet.length as usize] => {
+            // In a tunnel, not translated: it grows.
+            (false, true) if made.len() == 20 + packet.length as usize => {
                 // The kernel has routed it into the tunnel, which is a hop.
                 let counted = count_hop(octets[..packet.length as usize].to_vec())?;
                 let made = self.engine_makes(&counted)?;

@@ -138,7 +138,7 @@ fn header(trouble: Trouble, draft: &mut Draft, choices: &mut Choices) {
 fn transport(trouble: Trouble, draft: &mut Draft, choices: &mut Choices) {
     let place = draft.checksum_at.unwrap_or(0);
     match trouble {
-        Trouble::Flags if draft.protocol == 6 => {
+        Trouble::Flags if draft.protocol == 6 && draft.body.len() >= 20 => {
             draft.body[13] = choices.of(&[2, 0x12, 1, 0x11, 4, 0x14, 0, 0xff, 0x3f])
         }
         Trouble::BadChecksum => {
@@ -155,7 +155,7 @@ fn transport(trouble: Trouble, draft: &mut Draft, choices: &mut Choices) {
             let length = choices.of(&[0, 7, 8, 9, 1_000, 65_535]);
             draft.body[4..6].copy_from_slice(&u16::to_be_bytes(length));
         }
-        Trouble::LyingDataOffset if draft.protocol == 6 => {
+        Trouble::LyingDataOffset if draft.protocol == 6 && draft.body.len() >= 20 => {
             draft.body[12] = choices.of(&[0, 0x10, 0x40, 0x60, 0xf0, 0x5f])
         }
         Trouble::Large => {
@@ -357,7 +357,8 @@ pub fn into_octets(trouble: Trouble, octets: &mut Vec<u8>, choices: &mut Choices
         Trouble::Padded => octets.extend(std::iter::repeat_n(0xee, usize::from(choices.octet() % 60) + 1)),
         Trouble::Changed => {
             let at = choices.below(octets.len().min(100));
-            octets[at] ^= choices.octet();
+            let other = choices.octet();
+            octets.get_mut(at).into_iter().for_each(|octet| *octet ^= other);
         }
         _ => {}
     }

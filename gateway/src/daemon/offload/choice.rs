@@ -68,6 +68,7 @@ impl<'c> ProgramChoice<'c> {
             idle_tcp: shortest(|timeouts| timeouts.shortest(NatProtocol::Tcp, timeouts.tcp_est)),
             idle_udp: shortest(|timeouts| timeouts.shortest(NatProtocol::Udp, timeouts.udp_default)),
             idle_icmp: shortest(|timeouts| timeouts.shortest(NatProtocol::Icmp, timeouts.icmp_default)),
+            forwards_syn: wanted.forward_syn,
             absence: ticks(wanted.absence),
             slots: self.slots,
         }

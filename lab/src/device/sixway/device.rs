@@ -53,7 +53,8 @@ pub const AT_XDP: Sixway = Sixway {
     hook: Some(Hook::Xdp),
 };
 
-/// Room for this number of flows: that of an experiment with a million sessions.
+/// Room for this number of flows: that of an experiment with a million sessions. A device in an experiment has no packet filter that would have to
+/// see SYNs.
 const FLOWS: u32 = 1 << 20;
 
 impl Device for Sixway {
@@ -108,6 +109,9 @@ impl Sixway {
     fn fast_path(&self, place: &Place) -> String {
         let Some(hook) = self.hook else { return String::new() };
         let links: Vec<_> = place.links().collect();
-        format!("\n[fastpath]\nmode = \"{}\"\ninterfaces = {links:?}\nflows = {FLOWS}\n", hook.name())
+        format!(
+            "\n[fastpath]\nmode = \"{}\"\ninterfaces = {links:?}\nflows = {FLOWS}\nforward_syn = true\n",
+            hook.name()
+        )
     }
 }

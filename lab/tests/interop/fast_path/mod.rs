@@ -1,6 +1,7 @@
 //! The fast path over real veth devices: everything again that the engine does, and what only a fast path can do wrong.
 
 mod again;
+mod connections;
 mod conversation;
 mod death;
 mod drained_blocks;
@@ -36,6 +37,7 @@ pub fn tests() -> Vec<Interop> {
         next_to_nat44::TESTS,
         echo::TESTS,
         ipsec::TESTS,
+        connections::TESTS,
         oldest_kernel::TESTS,
     ]
     .concat()

@@ -109,10 +109,10 @@ ipv4_address = "192.0.2.254"
 ipv6_address = "2001:db8::fe"
 "#;
 
-const SERVER: &str = "2001:db8:2::2";
+pub const SERVER: &str = "2001:db8:2::2";
 
 /// client ── near (Sixway) ── IPv4 ── gateway (Sixway) ── server; the client is in this subnet.
-fn two_gateways(site: &str) -> Result<Network> {
+pub fn two_gateways(site: &str) -> Result<Network> {
     let network = Network::new(&["client", "near", "gateway", "server"])?;
     network.link(("client", "up0"), ("near", "in0"))?;
     network.link(("near", "out0"), ("gateway", "in0"))?;
@@ -130,12 +130,17 @@ fn two_gateways(site: &str) -> Result<Network> {
     Ok(network)
 }
 
+/// A configuration of 6to4 with this role at an address.
+pub fn six_to_four_of(role: &str, address: &str) -> String {
+    SIX_TO_FOUR.replace("ROLE", role).replace("ADDRESS", address)
+}
+
 fn six_to_four() -> Result<()> {
     let network = two_gateways("2002:c000:208:1")?;
     let section = Hook::Tc.section();
-    let near = SIX_TO_FOUR.replace("ROLE", "router").replace("ADDRESS", "192.0.2.8");
+    let near = six_to_four_of("router", "192.0.2.8");
     let near = near.replace("mtu =", "relay = \"192.0.2.1\"\nmtu =");
-    let relay = SIX_TO_FOUR.replace("ROLE", "relay").replace("ADDRESS", "192.0.2.1");
+    let relay = six_to_four_of("relay", "192.0.2.1");
     run_sixway_on(&network, "near", &format!("{near}{section}"))?;
     run_sixway_on(&network, "gateway", &format!("{relay}{section}"))?;
     between_two_gateways(network)
