@@ -11,6 +11,9 @@ pub const INTERVAL: Duration = Duration::from_millis(10);
 const DRAIN: Duration = Duration::from_millis(50);
 /// An interval counts as this part of an average.
 const WEIGHT: u64 = 8;
+/// The capacity grows by this part of it in an interval, if packets were dropped though the queue became empty.
+const SLOWEST: u64 = 64;
+const FASTEST: u64 = 8;
 /// The unit of a weight.
 const ONE: u64 = 1 << 10;
 /// Steps of water filling: each but the last finds a sender that is below its share.
@@ -28,6 +31,8 @@ pub(super) struct Control {
     arrived: u64,
     could: u64,
     in_front: bool,
+    /// By what part the capacity grows that turned out to be too low: 1/64, and twice as much in each interval in which it still is.
+    growth: u64,
     /// Without filters: the part of the capacity that is admitted, in [`ONE`]. To drop takes time as well, and how much is not known.
     part: u64,
     /// Averages of what each bucket's senders offered in an interval, [`Self::weight`] times.
@@ -53,7 +58,17 @@ pub(super) struct Interval {
 impl Control {
     pub(super) fn new(capacity: u64, buckets: usize, in_front: bool) -> Self {
         let rates = vec![0; buckets];
-        Self { capacity, backlog: 0, arrived: 0, could: 0, in_front, part: ONE, rates, weight: 0 }
+        Self {
+            capacity,
+            backlog: 0,
+            arrived: 0,
+            could: 0,
+            in_front,
+            growth: SLOWEST,
+            part: ONE,
+            rates,
+            weight: 0,
+        }
     }
 
     /// Adds what a bucket's senders offered in the interval of this length that [`Self::quota`] is called for next.
@@ -102,9 +117,13 @@ impl Control {
                 // There are few such intervals.
                 false => self.capacity.midpoint(now),
             };
-        } else if self.in_front && seen.was_empty && seen.dropped > 0 {
-            self.capacity += self.capacity / 64;
         }
+        if !self.in_front || !seen.was_empty || seen.dropped == 0 {
+            self.growth = SLOWEST;
+            return;
+        }
+        self.capacity += self.capacity / self.growth;
+        self.growth = (self.growth / 2).max(FASTEST);
     }
 
     fn average(&mut self, seen: &Interval, could: u64) {

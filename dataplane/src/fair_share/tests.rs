@@ -458,6 +458,22 @@ fn with_a_filter_packets_that_become_more_expensive_are_fewer() {
     assert!(fates[0].processed >= 2 * 125_000 * 9 / 10, "{fates:?}");
 }
 
+/// As after a flood, in which the kernel had a part of the processor.
+#[test]
+fn with_a_filter_packets_that_become_cheaper_are_soon_more() {
+    for (before, rate, most) in [(10_000, 115_000, 0.005), (16_000, 100_000, 0.012), (32_000, 100_000, 0.035)] {
+        let mut simulation = Simulation::filtered(&[(customer(1), 600_000), (customer(2), 500)]);
+        simulation.processed = before;
+        simulation.run(2_000);
+        assert!(simulation.is_overloaded());
+        (simulation.processed, simulation.senders[0].1) = (PROCESSED, rate);
+        simulation.run(20);
+        let fates = simulation.run(1_000);
+        assert_eq!(fates[1].lost, 0, "{fates:?}");
+        assert!(fates[0].loss() <= most, "{before}, {rate}: {fates:?}");
+    }
+}
+
 /// The filter is in front of another queue, as after another program attached one of its own.
 #[test]
 fn a_filter_that_sees_nothing_is_not_used_any_more() {
