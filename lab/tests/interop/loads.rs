@@ -3,9 +3,10 @@
 use crate::Interop;
 use sixway_lab::failure::{Failure, Result};
 use sixway_lab::load::{
-    Background, Calls, EchoSweep, Ends, FrameEnds, FrameStream, From, Gaps, HttpFetch, HttpServer, Load,
-    Outcome, Pace, StampedFrames, StampedSink, TcpBulk, TransactionKind, Transactions, Trip, UdpStream,
-    Until, XdpResponder, compile_stamped, link_address, stamp_of,
+    Background, Calls, ConnectionEnds, ConnectionFrames, EchoSweep, Ends, FrameEnds, FrameStream, From, Gaps,
+    HttpFetch, HttpServer, Load, Outcome, Pace, StampedFrames, StampedSink, TcpBulk, TransactionKind,
+    Transactions, Trip, UdpStream, Until, XdpResponder, compile_connections, compile_stamped, link_address,
+    stamp_of,
 };
 use sixway_lab::measure::{Capture, ReceivingThreads, handshakes};
 use sixway_lab::namespace::command;
@@ -24,6 +25,7 @@ pub const TESTS: &[Interop] = &[
         &["clang"],
         stamped_frames,
     ),
+    Interop::new("connections_without_sockets_are_opened_and_answered_each_once", &["clang"], connections),
     Interop::new("the_kernels_forwarding_is_counted_in_its_own_threads", &["ethtool"], receiving_threads),
     Interop::new("a_background_keeps_its_rate_while_it_runs", &[], background),
 ];
@@ -280,6 +282,34 @@ fn stamped_frames() -> Result<()> {
         let sweep = EchoSweep { from, flows: vec![vec![target]], each: 5, octets };
         whole(&client.enter(|| sweep.run(CLOSED, Until::Done))??, 5);
     }
+    Ok(())
+}
+
+/// 3,000 connections, the last ones from other addresses.
+fn connections() -> Result<()> {
+    let network = two_hosts()?;
+    let (client, server) = (network.host("client")?, network.host("server")?);
+    let object = compile_connections(network.folder())?;
+    let frames = FrameEnds {
+        to: link_address(server, "up0")?,
+        source: IpAddr::from([203, 0, 0, 0]),
+        destination: IpAddr::from([198, 51, 100, 5]),
+        port: 7_000,
+        flows: 3_000,
+        octets: 0,
+    };
+    let ends = ConnectionEnds {
+        frames,
+        client: (client, "up0"),
+        server: (server, "up0"),
+        others: Vec::new(),
+        core: None,
+    };
+    let connected = ConnectionFrames::load(&object, &ends)?.run(20_000.0)?;
+    whole(&connected.outcome, 3_000);
+    assert_eq!((connected.open, connected.outcome.setup.len()), (3_000, 3_000));
+    assert_eq!((connected.resets, connected.from_elsewhere), (0, 0));
+    assert!(connected.syns >= 3_000 && connected.opening < connected.outcome.took, "{connected:?}");
     Ok(())
 }
 
