@@ -9,8 +9,8 @@
 //	client ◀──────── the same stamp ──
 //
 // A flow's number is its initial sequence number, so that each segment says which connection it belongs to. `open` and `ask` are senders, run by
-// BPF_PROG_RUN with live frames: each run is about the next connection, and sends nothing if it is open or answered already. So a second turn
-// repeats what was lost.
+// BPF_PROG_RUN with live frames: each run is about the next connection that is not open, or not answered yet. So a second turn repeats what was
+// lost, at the same rate.
 
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -26,6 +26,8 @@
 #define LONGEST 46
 /// Octets of a segment's data: a stamp.
 #define DATA 16
+/// Connections that a run passes over, at most.
+#define PASSED_OVER 256
 /// The server's initial sequence number.
 #define SERVERS 0x51000000
 /// Connections to a port of the server take this power of two of numbers, and there are this many ports.
@@ -40,13 +42,8 @@
 /// Whole frames, of a SYN and of data; what differs from flow to flow is zero in them.
 volatile const __u16 syn[LONGEST] = {};
 volatile const __u16 data_frame[LONGEST] = {};
-/// Connections.
-volatile const __u32 flows = 1;
 /// The first of the server's ports.
 volatile const __u16 port = 0;
-
-/// The number of the next turn.
-__u32 next = 0;
 
 /// A connection as the client has it.
 struct connection {
@@ -62,6 +59,14 @@ struct peer {
 	__be16 port;
 	__u16 is_there;
 };
+
+/// The connection that comes next; the loader begins each turn with the first one.
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} next SEC(".maps");
 
 /// The loader chooses how many there are.
 struct {
@@ -158,15 +163,33 @@ static __always_inline int write(struct xdp_md *ctx, const volatile __u16 *patte
 	return XDP_TX;
 }
 
-/// The next connection, if the server has not answered its SYN.
+/// The next connection that is not open, or of those that are open the next one without an answer; its number.
+static __always_inline struct connection *choose(const int asks, __u32 *flow)
+{
+	__u32 zero = 0, *number = bpf_map_lookup_elem(&next, &zero);
+
+	if (!number)
+		return 0;
+	for (int i = 0; i < PASSED_OVER; i++) {
+		*flow = *number;
+		struct connection *connection = bpf_map_lookup_elem(&connections, flow);
+		if (!connection)
+			return 0;
+		*number = *flow + 1;
+		if (asks ? connection->is_open && !connection->is_answered : !connection->is_open)
+			return connection;
+	}
+	return 0;
+}
+
+/// A SYN.
 static __always_inline int open(struct xdp_md *ctx, const int six)
 {
-	__u32 flow = next % (flows ? flows : 1);
-	struct connection *connection = bpf_map_lookup_elem(&connections, &flow);
+	__u32 flow = 0;
+	struct connection *connection = choose(0, &flow);
 	struct counted *counts = count();
 
-	next = flow + 1;
-	if (!connection || !counts || connection->is_open)
+	if (!connection || !counts)
 		return XDP_DROP;
 	if (!connection->due)
 		connection->due = bpf_ktime_get_ns();
@@ -174,16 +197,15 @@ static __always_inline int open(struct xdp_md *ctx, const int six)
 	return write(ctx, syn, six, ETH_HLEN + (six ? 40 : 20) + 24, flow, flow);
 }
 
-/// The next connection, if it is open and has not answered.
+/// Data.
 static __always_inline int ask(struct xdp_md *ctx, const int six)
 {
 	const int front = ETH_HLEN + (six ? 40 : 20) + 20;
-	__u32 flow = next % (flows ? flows : 1);
-	struct connection *connection = bpf_map_lookup_elem(&connections, &flow);
+	__u32 flow = 0;
+	struct connection *connection = choose(1, &flow);
 	struct counted *counts = count();
 
-	next = flow + 1;
-	if (!connection || !counts || !connection->is_open || connection->is_answered)
+	if (!connection || !counts)
 		return XDP_DROP;
 	counts->asked += 1;
 	if (write(ctx, data_frame, six, front + DATA, flow, flow + 1) != XDP_TX)

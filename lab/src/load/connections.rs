@@ -1,18 +1,19 @@
 //! TCP connections without sockets: programs in the kernel open them at a rate, keep them open, and ask over each of them when all are open
 //! (RFC 3511 §5.2). A connection takes the tester 24 octets, and no port, file or memory of a socket. See `connections.bpf.c`.
 
-use super::bpf::{attach, attach_loaded, compile_source, first, refused, times};
+use super::bpf::{attach, attach_loaded, compile_source, first, refused, strange, times};
 use super::clock;
 use super::ends::on;
 use super::flood::thread_cpu;
 use super::live_sender::LiveSender;
-use super::outcome::{Histogram, Outcome, ThreadCost, Until};
+use super::outcome::{Outcome, ThreadCost, Until};
 use super::stamp::STAMP;
 use super::stamped_frames::{FrameEnds, is_over};
 use crate::failure::{Failure, Result};
 use crate::interrupt;
 use crate::namespace::Namespace;
 use crate::packet;
+use aya::maps::{Array, MapData};
 use aya::{Ebpf, EbpfLoader};
 use sixway_wire::tcp::{ACK, PSH, SYN};
 use sixway_wire::{Ipv4Header, TcpHeader, protocol};
@@ -28,8 +29,12 @@ const LONGEST: usize = 46;
 const SERVERS: u32 = 0x5100_0000;
 /// The option of a SYN: segments of 1,220 octets at most, which any path over IPv6 has room for.
 const MSS: [u8; 4] = [2, 4, 4, 196];
-/// How often what has no answer is sent, at most: hosts send a SYN up to seven times.
-const TURNS: u32 = 5;
+/// Connections that a run of a sender passes over, at most, because they have what it is for.
+const PASSED_OVER: u64 = 256;
+/// How often what has no answer is sent, at most: hosts send a SYN seven times, too.
+const TURNS: u32 = 7;
+/// After this many turns in which nothing was answered there is no more to come.
+const VAIN: u32 = 2;
 
 /// Compiles the programs into a folder; where they are then.
 ///
@@ -118,8 +123,17 @@ pub struct Connected {
     pub syns: u64,
     /// Resets that came to the client.
     pub resets: u64,
+    /// Whether a failure is final: what was left had no answer in some turns, one after the other. Else more time would have changed something.
+    pub is_final: bool,
     /// Data that came to the server from another address or port than the connection's SYN.
     pub from_elsewhere: u64,
+}
+
+/// What senders do.
+#[derive(Clone, Copy)]
+enum Phase {
+    Opening,
+    Asking,
 }
 
 /// What programs have counted.
@@ -143,7 +157,6 @@ impl<'a> ConnectionFrames<'a> {
         let mut programs = EbpfLoader::new()
             .override_global("syn", &words(&syn), true)
             .override_global("data_frame", &words(&data), true)
-            .override_global("flows", &flows, true)
             .override_global("port", &ends.frames.port, true)
             .map_max_entries("connections", flows)
             .map_max_entries("peers", flows)
@@ -165,61 +178,93 @@ impl<'a> ConnectionFrames<'a> {
     ///
     /// # Errors
     /// The kernel refuses to send, or a signal has come.
-    pub fn run(&self, per_second: f64) -> Result<Connected> {
+    pub fn run(&mut self, per_second: f64) -> Result<Connected> {
+        self.run_with(per_second, || Ok(()))
+    }
+
+    /// The same; when all are open, this happens before they are asked.
+    ///
+    /// # Errors
+    /// The kernel refuses to send, a signal has come, or `between` fails.
+    pub fn run_with(&mut self, per_second: f64, between: impl FnOnce() -> Result<()>) -> Result<Connected> {
         let mut outcome = Outcome { sent: self.flows.into(), ..Outcome::default() };
-        let opening = self.turns((&self.open, per_second), |seen| seen.open, &mut outcome)?;
+        let (opening, mut is_final) = self.turns(Phase::Opening, per_second, &mut outcome)?;
         outcome.took = opening;
         if self.counted()?.open == u64::from(self.flows) {
-            let answering = self.turns((&self.ask, per_second), |seen| seen.answered, &mut outcome)?;
+            between()?;
+            let (answering, is_final_now) = self.turns(Phase::Asking, per_second, &mut outcome)?;
             outcome.took += answering;
+            is_final = is_final_now;
         }
         let Counted { syns, open, answered, resets, from_elsewhere } = self.counted()?;
         outcome.answered = answered;
         outcome.lost = outcome.sent - answered;
-        outcome.octets = syns * self.octets(&self.open) + answered * self.octets(&self.ask);
-        outcome.setup = self.times("setups")?;
-        outcome.latency = self.times("times")?;
+        outcome.octets = syns * octets(&self.open) + answered * octets(&self.ask);
+        outcome.setup = times(&self.programs, "setups")?;
+        outcome.latency = times(&self.programs, "times")?;
         outcome.service = outcome.latency.clone();
-        Ok(Connected { outcome, open, opening, syns, resets, from_elsewhere })
+        Ok(Connected { outcome, open, opening, syns, resets, is_final, from_elsewhere })
     }
 
-    /// Sends until nothing is without an answer, or a turn changes nothing; the time up to the last answer.
-    fn turns(
-        &self,
-        (sender, per_second): (&LiveSender, f64),
-        done: impl Fn(Counted) -> u64,
-        outcome: &mut Outcome,
-    ) -> Result<Duration> {
-        let start = clock::now();
-        let mut last = start;
+    /// Sends until nothing is without an answer, or what is has none again: the time up to the last answer, and whether that was final.
+    fn turns(&mut self, phase: Phase, per_second: f64, outcome: &mut Outcome) -> Result<(Duration, bool)> {
+        let (start, flows) = (clock::now(), u64::from(self.flows));
+        let (mut last, mut in_vain) = (start, 0);
         for _ in 0..TURNS {
-            let before = done(self.counted()?);
+            let before = self.done(phase)?;
+            self.begin()?;
+            let sender = self.sender(phase);
             let send = || {
-                let cpu = thread_cpu();
-                let sent = sender.at_rate(&self.programs, per_second, Until::Count(self.flows.into()))?;
+                let (cpu, runs) = (thread_cpu(), runs(flows, before));
+                let sent = sender.at_rate(&self.programs, per_second, Until::Count(runs))?;
                 Ok::<_, Failure>((sent.lateness, thread_cpu().saturating_sub(cpu)))
             };
             let (lateness, cpu) = self.client.enter(|| on(self.core, send))??;
             // Both have the same bounds.
             outcome.lateness.add(&lateness).ok();
             outcome.cost = ThreadCost { cpu: outcome.cost.cpu + cpu, ..outcome.cost };
-            let (came, at) = self.wait(&done)?;
-            last = at;
-            if came == u64::from(self.flows) || came == before {
+            let (came, at) = self.wait(phase)?;
+            in_vain = if came > before { 0 } else { in_vain + 1 };
+            last = if came > before { at } else { last };
+            if came == flows || in_vain >= VAIN {
                 break;
             }
         }
-        Ok(Duration::from_nanos(last - start))
+        Ok((Duration::from_nanos(last - start), in_vain >= VAIN))
+    }
+
+    /// The first connection comes next.
+    fn begin(&mut self) -> Result<()> {
+        let map = self.programs.map_mut("next").ok_or_else(|| strange("next"))?;
+        let mut map: Array<&mut MapData, u32> =
+            Array::try_from(map).map_err(|error| refused("next", &error))?;
+        map.set(0, 0, 0).map_err(|error| refused("beginning a turn", &error))
+    }
+
+    const fn sender(&self, phase: Phase) -> &LiveSender {
+        match phase {
+            Phase::Opening => &self.open,
+            Phase::Asking => &self.ask,
+        }
+    }
+
+    /// How many connections have what a phase is for.
+    fn done(&self, phase: Phase) -> Result<u64> {
+        let Counted { open, answered, .. } = self.counted()?;
+        Ok(match phase {
+            Phase::Opening => open,
+            Phase::Asking => answered,
+        })
     }
 
     /// Waits until all have an answer, or what is under way is lost: how many have one, and since when.
-    fn wait(&self, done: &impl Fn(Counted) -> u64) -> Result<(u64, u64)> {
+    fn wait(&self, phase: Phase) -> Result<(u64, u64)> {
         let start = clock::now();
-        let (mut came, mut last) = (done(self.counted()?), start);
+        let (mut came, mut last) = (self.done(phase)?, start);
         while came < self.flows.into() && !is_over(clock::now() - start, clock::now() - last) {
             interrupt::check()?;
             std::thread::sleep(Duration::from_millis(2));
-            let now = done(self.counted()?);
+            let now = self.done(phase)?;
             if now > came {
                 (came, last) = (now, clock::now());
             }
@@ -231,15 +276,16 @@ impl<'a> ConnectionFrames<'a> {
         let [syns, _, open, answered, resets, from_elsewhere] = first::<[u64; 6]>(&self.programs, "counted")?;
         Ok(Counted { syns, open, answered, resets, from_elsewhere })
     }
+}
 
-    fn times(&self, name: &str) -> Result<Histogram> {
-        times(&self.programs, name)
-    }
+/// Octets of a frame's packet.
+fn octets(sender: &LiveSender) -> u64 {
+    sender.frame().len() as u64 - 14
+}
 
-    /// Octets of a frame's packet.
-    fn octets(&self, sender: &LiveSender) -> u64 {
-        sender.frame().len() as u64 - 14
-    }
+/// How often a sender runs in a turn, so that it comes to the last connection.
+fn runs(flows: u64, answered: u64) -> u64 {
+    flows.saturating_sub(answered) + answered.div_ceil(PASSED_OVER)
 }
 
 #[cfg(test)]
@@ -270,5 +316,19 @@ mod tests {
             assert_eq!(words(&syn)[..2], [u16::from_ne_bytes([2, 0]), 0]);
         }
         assert!(syn(&ends("192.0.2.0", "2001:db8::1")).is_err());
+    }
+
+    /// Each run passes over some that are answered, and sends to one that is not.
+    #[test]
+    fn a_turn_comes_to_the_last_connection_and_is_short_if_few_are_left() {
+        for (flows, answered) in [(1_000, 0), (1_000, 999), (65_536, 65_000), (256, 256), (100_000, 50_000)] {
+            let mut left: u64 = flows;
+            for run in 0..runs(flows, answered) {
+                let is_answered = run * PASSED_OVER < answered;
+                left = left.saturating_sub(if is_answered { PASSED_OVER.min(answered) } else { 1 });
+            }
+            assert!(left == 0, "{flows}, {answered}: {left}");
+        }
+        assert_eq!((runs(65_536, 0), runs(65_536, 65_536), runs(65_536, 65_530)), (65_536, 256, 6 + 256));
     }
 }

@@ -59,8 +59,12 @@ impl Bounds {
     }
 
     /// Why the tester was the limit of what a search found, if it was not the device.
-    fn testers(&self, (open, failed): (u32, Option<u32>)) -> Option<String> {
+    /// `unfinished` is the number of a trial whose failure was not final.
+    fn testers(&self, (open, failed): (u32, Option<u32>), unfinished: Option<u32>) -> Option<String> {
         match (failed, self.ports) {
+            (Some(failed), _) if unfinished == Some(failed) => Some(format!(
+                "of {failed} connections more were opened in each turn: they were attempted too fast (--set attempts)"
+            )),
             (None, _) => Some(format!("all {open} connections were open, and {}", self.why)),
             (Some(failed), Some(ports)) if f64::from(failed) >= NEARLY * f64::from(ports) => Some(format!(
                 "{failed} connections were too many for the {ports} ports of the pool that the device was given"
@@ -106,7 +110,7 @@ impl Concurrent {
     fn trial(&mut self, flows: u32, sheet: &Sheet) -> Result<(Connected, Sheet)> {
         self.scene.running.forget()?;
         let ends = frame_ends(&self.scene.ends, &self.live, 0, flows);
-        let frames = self.live.connections(&self.object, &ends)?;
+        let mut frames = self.live.connections(&self.object, &ends)?;
         let running = self.live.counting(self.scene.running.as_ref());
         let (mut sheet, mut seen) = (sheet.clone(), None);
         let measured = measure(&running, (self.scene.ends.cores, Reading::Ticks), &mut sheet, || {
@@ -125,21 +129,25 @@ impl Concurrent {
 
 /// A line on a trial.
 fn told(flows: u32, seen: &Connected) -> String {
-    let Connected { outcome, open, syns, resets, from_elsewhere, .. } = seen;
+    let Connected { outcome, open, syns, resets, from_elsewhere, is_final, .. } = seen;
     format!(
-        "{flows} connections: {open} open, {} answered; {syns} SYNs, {resets} resets, {from_elsewhere} from elsewhere\n",
-        outcome.answered
+        "{flows} connections: {open} open, {} answered; {syns} SYNs, {resets} resets, {from_elsewhere} from elsewhere{}\n",
+        outcome.answered,
+        if outcome.lost > 0 && !is_final { ", unfinished" } else { "" }
     )
 }
 
 impl Stage for Concurrent {
     /// The row is that of the last trial without a failure (RFC 3511 §5.2.4).
     fn measure(&mut self, _cell: &Cell, sheet: &mut Sheet) -> Result<()> {
-        let (mut text, mut last, empty) = (String::new(), None, sheet.clone());
+        let (mut text, mut last, mut unfinished, empty) = (String::new(), None, None, sheet.clone());
         let found = longest((FEWEST, self.bounds.most), self.precision, |flows| {
             let (seen, own) = self.trial(flows, &empty)?;
             write!(text, "{}", told(flows, &seen)).ok();
             let passes = seen.outcome.lost == 0;
+            if !passes && !seen.is_final {
+                unfinished = Some(flows);
+            }
             if passes || last.is_none() {
                 last = Some(own);
             }
@@ -152,7 +160,7 @@ impl Stage for Concurrent {
             sheet.value("failed", f64::from(failed), Unit::Count);
         }
         sheet.value("at-ceiling", f64::from(u8::from(failed.is_none())), Unit::Count);
-        match self.bounds.testers(found) {
+        match self.bounds.testers(found, unfinished) {
             Some(why) => sheet.limited_by_tester(why),
             None => sheet.limited_by_device(),
         }
@@ -182,19 +190,19 @@ mod tests {
             let (open, failed) = of_device(capacity, &bounds);
             assert!(open <= capacity && failed.is_some_and(|failed| failed > capacity), "{open} {failed:?}");
             assert!(f64::from(capacity - open) <= 0.021 * f64::from(capacity) + 1.0, "{capacity}: {open}");
-            assert_eq!(bounds.testers((open, failed)), None, "{capacity}");
+            assert_eq!(bounds.testers((open, failed), None), None, "{capacity}");
         }
     }
 
     #[test]
     fn a_capacity_that_the_tester_bounds_has_the_reason() {
         let bounds = Bounds::new(65_536, None, &machine(4_000));
-        let why = bounds.testers(of_device(u32::MAX, &bounds)).unwrap();
+        let why = bounds.testers(of_device(u32::MAX, &bounds), None).unwrap();
         assert_eq!(why, "all 65536 connections were open, and more were not tried (--set tcp-capacity)");
         // 64 MiB have room for 131,072.
         let bounds = Bounds::new(1_000_000, None, &machine(64));
         assert_eq!(bounds.most, 131_072);
-        let why = bounds.testers(of_device(u32::MAX, &bounds)).unwrap();
+        let why = bounds.testers(of_device(u32::MAX, &bounds), None).unwrap();
         assert_eq!(
             why,
             "all 131072 connections were open, and the machine's memory, 64 MiB, has no room for more"
@@ -206,13 +214,22 @@ mod tests {
         let bounds = Bounds::new(200_000, Some(64_512), &machine(4_000));
         let found = of_device(63_000, &bounds);
         assert!(
-            bounds.testers(found).is_some_and(|why| why.contains("64512 ports of the pool")),
+            bounds.testers(found, None).is_some_and(|why| why.contains("64512 ports of the pool")),
             "{found:?}"
         );
-        assert_eq!(bounds.testers(of_device(50_000, &bounds)), None);
+        assert_eq!(bounds.testers(of_device(50_000, &bounds), None), None);
         // Without a pool of the lab it is the device's.
         let bounds = Bounds { ports: None, ..bounds };
-        assert_eq!(bounds.testers(found), None);
+        assert_eq!(bounds.testers(found, None), None);
+    }
+
+    #[test]
+    fn a_failure_that_was_not_final_is_not_the_devices() {
+        let bounds = Bounds::new(100_000, None, &machine(4_000));
+        let found = of_device(30_000, &bounds);
+        let (_, failed) = found;
+        assert!(bounds.testers(found, failed).is_some_and(|why| why.contains("too fast")));
+        assert_eq!(bounds.testers(found, Some(65_536)), None, "a later one was");
     }
 
     #[test]

@@ -22,8 +22,7 @@ pub const TESTS: &[Interop] = &[
     ),
 ];
 
-pub const INSTANCES: &[Instance] = &[TOGETHER];
-
+/// As that of the series `tcp`, it is not counted among the instances whose plan is bounded.
 const TOGETHER: Instance = Instance {
     experiment: &Rfc8219,
     devices: &["sixway", "kernel-masquerade", "kernel"],
@@ -55,8 +54,9 @@ fn together() -> Result<()> {
     Ok(())
 }
 
-/// Sessions that the small table has room for.
+/// Sessions that the small table has room for, and how many of them one subscriber may have: a ninth is left to others.
 const ROOM: f64 = 1_500.0;
+const SHARE: f64 = ROOM * 8.0 / 9.0;
 
 /// Sixway with a small table, on a host that drops what its kernel takes for invalid: segments without a right checksum or sequence number.
 struct Small;
@@ -86,7 +86,7 @@ impl Device for Small {
         };
         // The setting is written behind the prefix, in front of the next line.
         let prefix = format!("{prefix}\"\nmax_sessions = {ROOM}\n# \"");
-        let rules = "table inet strict { chain all { type filter hook prerouting priority 0; ct state invalid drop; }; }";
+        let rules = "table inet strict { chain pre { type filter hook prerouting priority 0; ct state invalid drop; }; }";
         let mut nft = command("nft")?;
         nft.arg(rules);
         place.network.host(place.host)?.run(nft, Duration::from_secs(10))?.succeeded()?;
@@ -101,9 +101,10 @@ fn small_table() -> Result<()> {
     let [sample] = results.samples.as_slice() else { panic!("{:#?}", results.samples) };
     assert!(sample.failed.is_none(), "{sample:#?}");
     let open = value(sample, "capacity");
+    let failed = value(sample, "failed");
+    assert!(open <= SHARE + 1.0 && failed > SHARE - 1.0, "{sample:#?}");
     // To the precision of a quick run.
-    assert!(open <= ROOM && open >= ROOM * 0.88, "{sample:#?}");
-    assert!(value(sample, "failed") > ROOM && value(sample, "at-ceiling") == 0.0, "{sample:#?}");
+    assert!(failed - open <= 0.1 * failed && value(sample, "at-ceiling") == 0.0, "{sample:#?}");
     assert_eq!(sample.verdict, Verdict::DeviceBound, "{sample:#?}");
     // The row is that of the last trial in which all were open.
     assert!(sample.values.get("answer").is_some_and(|times| times.n as f64 == open), "{sample:#?}");

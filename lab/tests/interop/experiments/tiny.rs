@@ -1,8 +1,8 @@
 //! Experiments at their smallest scale, each in a folder that goes away, and how long all of them may take.
 
 use super::{
-    gateway_2012, mechanisms_2006, nat64_2014, overload, relay_2013, rfc8219, rfc8219_connections,
-    rfc8219_under_stress, tester, tools, tunnel_2012,
+    gateway_2012, mechanisms_2006, nat64_2014, overload, relay_2013, rfc8219, rfc8219_under_stress, tester,
+    tools, tunnel_2012,
 };
 use crate::Interop;
 use sixway_lab::device::{self, Device, Realm};
@@ -21,14 +21,13 @@ pub const TESTS: &[Interop] = &[
 ];
 
 /// All that run in `make test`, by the files of this folder.
-const ALL: [&[Instance]; 11] = [
+const ALL: [&[Instance]; 10] = [
     gateway_2012::INSTANCES,
     mechanisms_2006::INSTANCES,
     nat64_2014::INSTANCES,
     overload::INSTANCES,
     relay_2013::INSTANCES,
     rfc8219::INSTANCES,
-    rfc8219_connections::INSTANCES,
     rfc8219_under_stress::INSTANCES,
     tester::INSTANCES,
     tools::INSTANCES,
