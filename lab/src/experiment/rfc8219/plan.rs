@@ -32,7 +32,7 @@ pub struct Rfc8219;
 const ABOUT: About = About {
     name: "rfc8219",
     question: "What are the throughput, frame loss rate, latency and delay variation of a translator, by the method of RFC 8219?",
-    source: "RFC 8219 with RFC 2544 and RFC 5180; the rate of new connections after RFC 9693",
+    source: "RFC 8219 with RFC 2544, RFC 3511 and RFC 5180; the rate of new connections after RFC 9693",
     topology: DRAWING,
     notes: &[
         "Frames are UDP packets on 16 flows, and the far end sends each back: both directions have the same rate, and a frame is lost \
