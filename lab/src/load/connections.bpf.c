@@ -93,6 +93,9 @@ struct counted {
 	__u64 resets;
 	/// Data that came to the server from elsewhere than the connection's SYN.
 	__u64 from_elsewhere;
+	/// Segments that came to either end, whatever they are: as long as some come, others may be under way.
+	__u64 at_client;
+	__u64 at_server;
 };
 
 struct {
@@ -313,6 +316,7 @@ int client(struct xdp_md *ctx)
 
 	if (!tcp || !counts || !is_servers(tcp->source))
 		return XDP_PASS;
+	counts->at_client += 1;
 	if (tcp->rst) {
 		counts->resets += 1;
 		return XDP_DROP;
@@ -356,6 +360,7 @@ int server(struct xdp_md *ctx)
 
 	if (!counts || (void *)(tcp + 1) > end || find(data, end) != tcp || !is_servers(tcp->dest))
 		return XDP_PASS;
+	counts->at_server += 1;
 	if (tcp->syn && !tcp->ack && tcp->doff == 6) {
 		__u32 flow = bpf_ntohl(tcp->seq);
 		struct peer *peer = bpf_map_lookup_elem(&peers, &flow);

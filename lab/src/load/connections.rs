@@ -8,7 +8,7 @@ use super::flood::thread_cpu;
 use super::live_sender::LiveSender;
 use super::outcome::{Outcome, ThreadCost, Until};
 use super::stamp::STAMP;
-use super::stamped_frames::{FrameEnds, is_over};
+use super::stamped_frames::FrameEnds;
 use crate::failure::{Failure, Result};
 use crate::interrupt;
 use crate::namespace::Namespace;
@@ -33,6 +33,9 @@ const MSS: [u8; 4] = [2, 4, 4, 196];
 const PASSED_OVER: u64 = 256;
 /// How often what has no answer is sent, at most: hosts send a SYN seven times, too.
 const TURNS: u32 = 7;
+/// When no segment has come to either end for this time, none is under way; and how long is waited for that at most.
+const SETTLED: Duration = Duration::from_millis(300);
+const BACKLOG: Duration = Duration::from_secs(10);
 /// After this many turns in which nothing was answered there is no more to come.
 const VAIN: u32 = 2;
 
@@ -144,6 +147,7 @@ struct Counted {
     answered: u64,
     resets: u64,
     from_elsewhere: u64,
+    arrived: u64,
 }
 
 impl<'a> ConnectionFrames<'a> {
@@ -196,7 +200,7 @@ impl<'a> ConnectionFrames<'a> {
             outcome.took += answering;
             is_final = is_final_now;
         }
-        let Counted { syns, open, answered, resets, from_elsewhere } = self.counted()?;
+        let Counted { syns, open, answered, resets, from_elsewhere, .. } = self.counted()?;
         outcome.answered = answered;
         outcome.lost = outcome.sent - answered;
         outcome.octets = syns * octets(&self.open) + answered * octets(&self.ask);
@@ -257,25 +261,35 @@ impl<'a> ConnectionFrames<'a> {
         })
     }
 
-    /// Waits until all have an answer, or what is under way is lost: how many have one, and since when.
+    /// Waits until all have an answer, or nothing is under way: how many have one, and since when.
     fn wait(&self, phase: Phase) -> Result<(u64, u64)> {
         let start = clock::now();
         let (mut came, mut last) = (self.done(phase)?, start);
-        while came < self.flows.into() && !is_over(clock::now() - start, clock::now() - last) {
+        let (mut arrived, mut at) = (self.counted()?.arrived, start);
+        while came < self.flows.into() && !is_over(clock::now() - start, clock::now() - at) {
             interrupt::check()?;
             std::thread::sleep(Duration::from_millis(2));
-            let now = self.done(phase)?;
+            let (now, arrived_now) = (self.done(phase)?, self.counted()?.arrived);
             if now > came {
                 (came, last) = (now, clock::now());
+            }
+            if arrived_now > arrived {
+                (arrived, at) = (arrived_now, clock::now());
             }
         }
         Ok((came, last))
     }
 
     fn counted(&self) -> Result<Counted> {
-        let [syns, _, open, answered, resets, from_elsewhere] = first::<[u64; 6]>(&self.programs, "counted")?;
-        Ok(Counted { syns, open, answered, resets, from_elsewhere })
+        let [syns, _, open, answered, resets, from_elsewhere, at_client, at_server] =
+            first::<[u64; 8]>(&self.programs, "counted")?;
+        Ok(Counted { syns, open, answered, resets, from_elsewhere, arrived: at_client + at_server })
     }
+}
+
+/// Whether nothing is under way any more, by the nanoseconds since the last segment was sent, and since the last one came to either end.
+fn is_over(sent: u64, came: u64) -> bool {
+    sent >= clock::nanoseconds(BACKLOG) || came >= clock::nanoseconds(SETTLED)
 }
 
 /// Octets of a frame's packet.
@@ -316,6 +330,12 @@ mod tests {
             assert_eq!(words(&syn)[..2], [u16::from_ne_bytes([2, 0]), 0]);
         }
         assert!(syn(&ends("192.0.2.0", "2001:db8::1")).is_err());
+    }
+
+    #[test]
+    fn a_queue_that_still_empties_is_waited_for() {
+        let over = |sent: u64, came: u64| is_over(sent * 1_000_000, came * 1_000_000);
+        assert!(!over(5_000, 100) && over(300, 300) && over(10_000, 0));
     }
 
     /// Each run passes over some that are answered, and sends to one that is not.

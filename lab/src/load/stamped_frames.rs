@@ -374,7 +374,7 @@ impl FrameStream<'_> {
 }
 
 /// Whether frames that have not come are lost, by the nanoseconds since the last one was sent, and since the last one came.
-pub(super) fn is_over(sent: u64, came: u64) -> bool {
+fn is_over(sent: u64, came: u64) -> bool {
     sent >= clock::nanoseconds(LOST_AFTER) || came >= clock::nanoseconds(SETTLED)
 }
 

@@ -59,9 +59,18 @@ impl Bounds {
     }
 
     /// Why the tester was the limit of what a search found, if it was not the device.
-    /// `unfinished` is the number of a trial whose failure was not final.
-    fn testers(&self, (open, failed): (u32, Option<u32>), unfinished: Option<u32>) -> Option<String> {
+    /// `unfinished` is the number of a trial whose failure was not final; `passes_again`: all were open when the least number that had failed was
+    /// tried once more.
+    fn testers(
+        &self,
+        (open, failed): (u32, Option<u32>),
+        unfinished: Option<u32>,
+        passes_again: bool,
+    ) -> Option<String> {
         match (failed, self.ports) {
+            (Some(failed), _) if passes_again => Some(format!(
+                "{failed} connections were open when they were tried once more: something else had disturbed the search"
+            )),
             (Some(failed), _) if unfinished == Some(failed) => Some(format!(
                 "of {failed} connections more were opened in each turn: they were attempted too fast (--set attempts)"
             )),
@@ -154,13 +163,22 @@ impl Stage for Concurrent {
             Ok::<_, Failure>(passes)
         })?;
         let (open, failed) = found;
+        // What was disturbed by something else does not fail again.
+        let passes_again = match failed {
+            Some(failed) => {
+                let (seen, _) = self.trial(failed, &empty)?;
+                write!(text, "once more: {}", told(failed, &seen)).ok();
+                seen.outcome.lost == 0
+            }
+            None => false,
+        };
         *sheet = last.unwrap_or(empty);
         sheet.value("capacity", f64::from(open), Unit::Count);
         if let Some(failed) = failed {
             sheet.value("failed", f64::from(failed), Unit::Count);
         }
         sheet.value("at-ceiling", f64::from(u8::from(failed.is_none())), Unit::Count);
-        match self.bounds.testers(found, unfinished) {
+        match self.bounds.testers(found, unfinished, passes_again) {
             Some(why) => sheet.limited_by_tester(why),
             None => sheet.limited_by_device(),
         }
@@ -190,19 +208,19 @@ mod tests {
             let (open, failed) = of_device(capacity, &bounds);
             assert!(open <= capacity && failed.is_some_and(|failed| failed > capacity), "{open} {failed:?}");
             assert!(f64::from(capacity - open) <= 0.021 * f64::from(capacity) + 1.0, "{capacity}: {open}");
-            assert_eq!(bounds.testers((open, failed), None), None, "{capacity}");
+            assert_eq!(bounds.testers((open, failed), None, false), None, "{capacity}");
         }
     }
 
     #[test]
     fn a_capacity_that_the_tester_bounds_has_the_reason() {
         let bounds = Bounds::new(65_536, None, &machine(4_000));
-        let why = bounds.testers(of_device(u32::MAX, &bounds), None).unwrap();
+        let why = bounds.testers(of_device(u32::MAX, &bounds), None, false).unwrap();
         assert_eq!(why, "all 65536 connections were open, and more were not tried (--set tcp-capacity)");
         // 64 MiB have room for 131,072.
         let bounds = Bounds::new(1_000_000, None, &machine(64));
         assert_eq!(bounds.most, 131_072);
-        let why = bounds.testers(of_device(u32::MAX, &bounds), None).unwrap();
+        let why = bounds.testers(of_device(u32::MAX, &bounds), None, false).unwrap();
         assert_eq!(
             why,
             "all 131072 connections were open, and the machine's memory, 64 MiB, has no room for more"
@@ -214,13 +232,13 @@ mod tests {
         let bounds = Bounds::new(200_000, Some(64_512), &machine(4_000));
         let found = of_device(63_000, &bounds);
         assert!(
-            bounds.testers(found, None).is_some_and(|why| why.contains("64512 ports of the pool")),
+            bounds.testers(found, None, false).is_some_and(|why| why.contains("64512 ports of the pool")),
             "{found:?}"
         );
-        assert_eq!(bounds.testers(of_device(50_000, &bounds), None), None);
+        assert_eq!(bounds.testers(of_device(50_000, &bounds), None, false), None);
         // Without a pool of the lab it is the device's.
         let bounds = Bounds { ports: None, ..bounds };
-        assert_eq!(bounds.testers(found, None), None);
+        assert_eq!(bounds.testers(found, None, false), None);
     }
 
     #[test]
@@ -228,8 +246,9 @@ mod tests {
         let bounds = Bounds::new(100_000, None, &machine(4_000));
         let found = of_device(30_000, &bounds);
         let (_, failed) = found;
-        assert!(bounds.testers(found, failed).is_some_and(|why| why.contains("too fast")));
-        assert_eq!(bounds.testers(found, Some(65_536)), None, "a later one was");
+        assert!(bounds.testers(found, failed, false).is_some_and(|why| why.contains("too fast")));
+        assert_eq!(bounds.testers(found, Some(65_536), false), None, "a later one was");
+        assert!(bounds.testers(found, None, true).is_some_and(|why| why.contains("disturbed")));
     }
 
     #[test]
