@@ -8,14 +8,15 @@ use crate::affinity::pin_thread;
 use crate::device::{CpuReader, CpuReading, CpuSource, MemoryReading, Running};
 use crate::failure::{Failure, Result};
 use crate::load::{
-    FlowState, FrameEnds, FrameStream, Load, Outcome, Pace, StampedFrames, StampedSink, Trip, Until,
-    XdpResponder, compile_stamped, link_address,
+    ConnectionEnds, ConnectionFrames, FlowState, FrameEnds, FrameStream, Load, Outcome, Pace, StampedFrames,
+    StampedSink, Trip, Until, XdpResponder, compile_stamped, link_address,
 };
 use crate::measure::{Cores, ReceivingThreads};
+use crate::namespace::Namespace;
 use crate::results::Machine;
 use crate::topology::Network;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,7 +29,8 @@ pub struct Live {
     cores: Cores,
     near: End,
     far: End,
-    /// The device's link to the far end.
+    /// The device's links to the near end, and to the far one.
+    inside: &'static str,
     outside: End,
     object: PathBuf,
     threads: ReceivingThreads,
@@ -67,6 +69,7 @@ impl Live {
             cores,
             near,
             far,
+            inside,
             outside: (host, outside),
             object,
             threads,
@@ -103,8 +106,7 @@ impl Live {
             Trip::OneWay => (None, StampedSink::attach(&self.object, far, self.far.1)?),
             Trip::Round => {
                 let (host, link) = (self.network.host(self.outside.0)?, self.outside.1);
-                let has_program = host.ip(&format!("link show {link}"))?.contains("prog/xdp");
-                let other_end = (!has_program).then_some((host, link));
+                let other_end = (!has_program(host, link)?).then_some((host, link));
                 let responder = XdpResponder::attach(&self.object, (far, self.far.1), other_end)?;
                 (Some(responder), StampedSink::attach(&self.object, near, self.near.1)?)
             }
@@ -162,10 +164,37 @@ impl Live {
         Stream { frames, core: self.cores.tester }.run(pace, Until::Count(states.len() as u64))
     }
 
+    /// TCP connections from the near end to the far one, none of which is open, by programs that were compiled before.
+    ///
+    /// # Errors
+    /// The kernel refuses a program.
+    pub fn connections(&self, object: &Path, ends: &FrameEnds) -> Result<ConnectionFrames<'_>> {
+        let (near, far) = (self.network.host(self.near.0)?, self.network.host(self.far.0)?);
+        let host = self.network.host(self.outside.0)?;
+        let mut others = Vec::new();
+        for link in [self.inside, self.outside.1] {
+            if !has_program(host, link)? {
+                others.push((host, link));
+            }
+        }
+        let ends = ConnectionEnds {
+            frames: *ends,
+            client: (near, self.near.1),
+            server: (far, self.far.1),
+            others,
+            core: self.cores.tester,
+        };
+        ConnectionFrames::load(object, &ends)
+    }
+
     /// The device with the CPU time of the threads that receive for it.
     pub fn counting<'a>(&'a self, running: &'a dyn Running) -> impl Running + 'a {
         WithThreads { running, threads: &self.threads }
     }
+}
+
+fn has_program(host: &Namespace, link: &str) -> Result<bool> {
+    Ok(host.ip(&format!("link show {link}"))?.contains("prog/xdp"))
 }
 
 /// Frames that are sent by the tester's core.

@@ -131,6 +131,11 @@ impl Sheet {
         }
     }
 
+    /// Notes that a table of the device was full, whatever its cost says: to be called after [`Sheet::tester`].
+    pub fn limited_by_device(&mut self) {
+        self.verdict = Some(Verdict::DeviceBound);
+    }
+
     /// Notes why the tester was the limit, whatever its cost says: to be called after [`Sheet::tester`].
     pub fn limited_by_tester(&mut self, why: String) {
         self.verdict = Some(Verdict::TesterBound { why });

@@ -12,6 +12,7 @@
 #include <linux/udp.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+#include "stamp.bpf.h"
 
 /// Octets of the longest frame.
 #define LONGEST 80
@@ -19,8 +20,6 @@
 /// Packets for which it is known whether they came before: 512 words of 64 bits in each of this many pieces.
 #define PIECES 512
 #define WORDS 512
-/// Times by their highest bit and the four that follow.
-#define BUCKETS 1024
 
 /// A whole frame; source port, the last word of the source address, and the stamp are zero in it.
 volatile const __u64 pattern[LONGEST / 8] = {};
@@ -29,13 +28,6 @@ volatile const __u32 flows = 1;
 
 /// The number of the next frame.
 __u32 next = 0;
-
-struct stamp {
-	__be16 flow;
-	__u16 balance;
-	__be32 sequence;
-	__be64 due;
-};
 
 /// What arrived. There is one queue, so there are no concurrent writers.
 struct stamped {
@@ -89,40 +81,6 @@ struct {
 } states SEC(".maps");
 /// That number; 0: none is noted.
 volatile const __u32 room = 0;
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, BUCKETS);
-	__type(key, __u32);
-	__type(value, __u64);
-} times SEC(".maps");
-
-static __always_inline __u16 fold(__u32 sum)
-{
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (sum & 0xffff) + (sum >> 16);
-}
-
-/// The sum of a stamp's words.
-static __always_inline __u16 sum_of(struct stamp *stamp)
-{
-	__u16 *words = (void *)stamp;
-	__u32 sum = 0;
-
-#pragma unroll
-	for (int i = 0; i < 8; i++)
-		sum += words[i];
-	return fold(sum);
-}
-
-static __always_inline void write_stamp(struct stamp *stamp, __u32 flow, __u32 sequence)
-{
-	stamp->flow = bpf_htons(flow);
-	stamp->balance = 0;
-	stamp->sequence = bpf_htonl(sequence);
-	stamp->due = bpf_cpu_to_be64(bpf_ktime_get_ns());
-	stamp->balance = ~sum_of(stamp);
-}
 
 /// A checksum of zero is written as its other form: zero means that there is none.
 static __always_inline void change_checksum(struct udphdr *udp, __u32 sum)
@@ -208,25 +166,6 @@ int stamped_replies4(struct xdp_md *ctx)
 	return XDP_TX;
 }
 
-static __always_inline void note_time(__u64 time)
-{
-	__u32 bits = 0, bucket;
-	__u64 rest = time;
-
-	// The number of the highest bit, by halves.
-#pragma unroll
-	for (int step = 32; step; step /= 2) {
-		if (rest >> step) {
-			rest >>= step;
-			bits += step;
-		}
-	}
-	bucket = bits < 4 ? (__u32)time : (bits - 3) << 4 | ((time >> (bits - 4)) & 15);
-	__u64 *count = bpf_map_lookup_elem(&times, &bucket);
-	if (count)
-		*count += 1;
-}
-
 static __always_inline void note(struct stamped *counted, struct stamp *stamp)
 {
 	__u32 sequence = bpf_ntohl(stamp->sequence), flow = bpf_ntohs(stamp->flow) & (FLOWS - 1);
@@ -248,7 +187,7 @@ static __always_inline void note(struct stamped *counted, struct stamp *stamp)
 		else
 			*of_flow = sequence + 1;
 	}
-	note_time(bpf_ktime_get_ns() - bpf_be64_to_cpu(stamp->due));
+	note_time(&times, bpf_ktime_get_ns() - bpf_be64_to_cpu(stamp->due));
 }
 
 /// The stamp of a packet of UDP, if it is one.
@@ -299,18 +238,6 @@ int stamped_sink(struct xdp_md *ctx)
 	if (room)
 		note_state(data, end, bpf_ntohl(stamp->sequence) % (room ? room : 1));
 	return XDP_DROP;
-}
-
-static __always_inline void swap_frame(struct ethhdr *frame)
-{
-	__u16 *words = (void *)frame;
-
-#pragma unroll
-	for (int i = 0; i < 3; i++) {
-		__u16 kept = words[i];
-		words[i] = words[i + 3];
-		words[i + 3] = kept;
-	}
 }
 
 static __always_inline void swap_ports(struct udphdr *udp)
@@ -369,13 +296,6 @@ int responder(struct xdp_md *ctx)
 	}
 	swap_frame(data);
 	return XDP_TX;
-}
-
-/// Lets a device take frames that programs send to it.
-SEC("xdp")
-int pass(struct xdp_md *ctx)
-{
-	return XDP_PASS;
 }
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

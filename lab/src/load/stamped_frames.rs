@@ -1,50 +1,35 @@
 //! Frames with a stamp in each, as fast as a driver could bring them or at a rate, and what answers and measures them in the kernel. See
 //! `stamped.bpf.c`.
 
-use super::bpf::{attach, attach_with_room, compile_source, program, refused, rest, strange};
+use super::bpf::{attach, attach_with_room, compile_source, first, refused, strange, times};
 use super::clock;
-use super::outcome::{Gaps, Histogram, LOST_AFTER, Load, Outcome, Pace, ThreadCost, Until, histogram};
-use super::pacer::pace as paced;
+use super::live_sender::{BATCH, LiveSender};
+use super::outcome::{Gaps, Histogram, LOST_AFTER, Load, Outcome, Pace, ThreadCost, Until};
 use super::stamp::Stamp;
-use crate::failure::{Asking as _, Failure, Result};
+use crate::failure::{Failure, Result};
 use crate::interrupt;
 use crate::namespace::Namespace;
 use crate::packet;
 use aya::maps::{Array, MapData};
-use aya::programs::{TestRun as _, TestRunAttrs, TestRunOptions, Xdp};
+use aya::programs::{TestRun as _, TestRunOptions};
 use aya::{Ebpf, EbpfLoader};
-use nix::net::if_::if_nametoindex;
 use sixway_wire::{Ipv4Header, UdpHeader, protocol};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 const SOURCE: &str = include_str!("stamped.bpf.c");
 
 /// Octets of the longest frame.
 const LONGEST: usize = 80;
-/// Frames that the kernel makes together when they are to be as many as possible.
-const BATCH: u32 = 64;
 /// Frames of one call then.
 const CALL: u32 = 32_768;
 /// Frames of which none has come for this time are in no queue any more.
 const SETTLED: Duration = Duration::from_millis(300);
-/// Calls in a second when frames have a rate.
-const CALLS: f64 = 2_000.0;
 /// Flows whose order is measured.
 const FLOWS: u32 = 1_024;
 /// Packets for which it is known whether they came before.
 const KNOWN: u64 = 512 * 512 * 64;
-
-/// How long is waited for a number of memory for frames.
-const FULL: Duration = Duration::from_secs(5);
-
-/// Whether an error is that of the kernel without a free number (ENOSPC).
-fn is_full(error: &(dyn std::error::Error + 'static)) -> bool {
-    let own = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error);
-    own == Some(libc::ENOSPC) || error.source().is_some_and(is_full)
-}
 
 /// Compiles the programs into a folder; where they are then.
 ///
@@ -88,7 +73,7 @@ impl FrameEnds {
         Ok((program, self.ethernet(kind, &packet)))
     }
 
-    fn ethernet(&self, kind: [u8; 2], packet: &[u8]) -> Vec<u8> {
+    pub(super) fn ethernet(&self, kind: [u8; 2], packet: &[u8]) -> Vec<u8> {
         [&self.to[..], &[2, 0, 0, 0, 0, 1], &kind, packet].concat()
     }
 
@@ -110,9 +95,7 @@ impl FrameEnds {
 pub struct StampedFrames<'a> {
     host: &'a Namespace,
     programs: Ebpf,
-    program: &'static str,
-    frame: Vec<u8>,
-    context: [u8; 24],
+    sender: LiveSender,
 }
 
 impl<'a> StampedFrames<'a> {
@@ -166,14 +149,8 @@ impl<'a> StampedFrames<'a> {
             .map_max_entries("states", if name == "stamped_replies4" { flows.max(1) } else { 1 })
             .load_file(object)
             .map_err(|error| refused("loading the senders", &error))?;
-        let sender = program(&mut programs, name)?;
-        sender.load().map_err(|error| refused("loading a sender", &error))?;
-        rest(sender, host)?;
-        let index = host.enter(|| if_nametoindex(device))?.asking(|| format!("looking for {device}"))?;
-        let mut context = [0; 24];
-        context[4..8].copy_from_slice(&(frame.len() as u32).to_ne_bytes());
-        context[12..16].copy_from_slice(&index.to_ne_bytes());
-        Ok(Self { host, programs, program: name, frame, context })
+        let sender = LiveSender::new(&mut programs, (name, frame), (host, device))?;
+        Ok(Self { host, programs, sender })
     }
 
     /// Makes one frame, and sends it nowhere.
@@ -182,40 +159,15 @@ impl<'a> StampedFrames<'a> {
     /// The kernel refuses.
     pub fn example(&self) -> Result<Vec<u8>> {
         let mut out = vec![0; LONGEST];
-        let options =
-            TestRunOptions { data_in: Some(&self.frame), data_out: Some(&mut out), ..TestRunOptions::new() };
-        let done = self.sender()?.test_run(options).map_err(|error| refused("making a frame", &error))?;
+        let options = TestRunOptions {
+            data_in: Some(self.sender.frame()),
+            data_out: Some(&mut out),
+            ..TestRunOptions::new()
+        };
+        let program = self.sender.program(&self.programs)?;
+        let done = program.test_run(options).map_err(|error| refused("making a frame", &error))?;
         out.truncate(done.data_size_out as usize);
         Ok(out)
-    }
-
-    /// Sends this many. To be called inside the host's namespace. Each call takes one of the kernel's 65,534 numbers of memory for frames, which is
-    /// free again when its last frame is: in an overload all of them may be in use for a moment.
-    fn send(&self, count: u32, batch: u32) -> Result<()> {
-        let start = clock::now();
-        loop {
-            let options = TestRunOptions {
-                data_in: Some(&self.frame),
-                ctx_in: Some(&self.context),
-                repeat: count,
-                attrs: TestRunAttrs::new().xdp_live_frames(batch),
-                ..TestRunOptions::new()
-            };
-            match self.sender()?.test_run(options) {
-                Err(error) if is_full(&error) && clock::now() - start < clock::nanoseconds(FULL) => {
-                    interrupt::check()?;
-                    std::thread::sleep(Duration::from_millis(5));
-                }
-                sent => {
-                    return sent.map_err(|error| refused("sending frames (BPF_PROG_RUN)", &error)).map(drop);
-                }
-            }
-        }
-    }
-
-    fn sender(&self) -> Result<&Xdp> {
-        let found = self.programs.program(self.program).and_then(|program| program.try_into().ok());
-        found.ok_or_else(|| strange(self.program))
     }
 }
 
@@ -282,38 +234,14 @@ impl StampedSink {
     /// # Errors
     /// The kernel does not say.
     pub fn seen(&self) -> Result<Stamped> {
-        let [packets, octets, repeated, reordered] = self.first::<[u64; 4]>("stamped")?;
-        let map = self.programs.map("times").ok_or_else(|| strange("times"))?;
-        let map: Array<&MapData, u64> = Array::try_from(map).map_err(|error| refused("times", &error))?;
-        let mut latency = histogram();
-        for bucket in 0..map.len() {
-            let count = map.get(&bucket, 0).map_err(|error| refused("reading times", &error))?;
-            latency.saturating_record_n(middle(bucket), count);
-        }
+        let [packets, octets, repeated, reordered] = first::<[u64; 4]>(&self.programs, "stamped")?;
+        let latency = times(&self.programs, "times")?;
         Ok(Stamped { packets: packets - repeated, octets, repeated, reordered, latency })
     }
 
     fn count(&self) -> Result<u64> {
-        let [packets, _, repeated, _] = self.first::<[u64; 4]>("stamped")?;
+        let [packets, _, repeated, _] = first::<[u64; 4]>(&self.programs, "stamped")?;
         Ok(packets - repeated)
-    }
-
-    fn first<T: aya::Pod>(&self, name: &str) -> Result<T> {
-        let map = self.programs.map(name).ok_or_else(|| strange(name))?;
-        let map: Array<&MapData, T> = Array::try_from(map).map_err(|error| refused(name, &error))?;
-        map.get(&0, 0).map_err(|error| refused("reading a sink", &error))
-    }
-}
-
-/// The middle of a bucket of times, in nanoseconds: its number is that of the highest bit, less three, and the four bits that follow.
-fn middle(bucket: u32) -> u64 {
-    let (bits, fraction) = (bucket >> 4, u64::from(bucket & 15));
-    match bits {
-        0 => fraction,
-        _ => {
-            let step = 1_u64.checked_shl(bits - 1).unwrap_or(0);
-            (16 + fraction).saturating_mul(step).saturating_add(step / 2)
-        }
     }
 }
 
@@ -354,7 +282,7 @@ impl Load for FrameStream<'_> {
     fn run(&self, pace: Pace, until: Until) -> Result<Outcome> {
         let Some(sink) = self.sink else {
             let (outcome, first) = self.sender.host.enter(|| self.send(pace, until))??;
-            let octets = outcome.sent * (self.sender.frame.len() as u64 - 14);
+            let octets = outcome.sent * (self.sender.sender.frame().len() as u64 - 14);
             let took = Duration::from_nanos(clock::now() - first);
             return Ok(Outcome { octets, took, ..outcome });
         };
@@ -368,7 +296,7 @@ impl Load for FrameStream<'_> {
         outcome.lost = outcome.sent.saturating_sub(outcome.answered);
         outcome.duplicated = after.repeated - before.repeated;
         outcome.reordered = after.reordered - before.reordered;
-        outcome.octets = outcome.sent * (self.sender.frame.len() as u64 - 14);
+        outcome.octets = outcome.sent * (self.sender.sender.frame().len() as u64 - 14);
         let mut latency = after.latency;
         latency
             .subtract(&before.latency)
@@ -412,7 +340,9 @@ impl FrameStream<'_> {
         let cpu = super::flood::thread_cpu();
         let first = clock::now();
         let mut outcome = match pace {
-            Pace::Open { per_second, gaps: Gaps::Even } => self.at_rate(per_second, until)?,
+            Pace::Open { per_second, gaps: Gaps::Even } => {
+                self.sender.sender.at_rate(&self.sender.programs, per_second, until)?
+            }
             Pace::AsFastAsPossible => self.flat_out(until, first)?,
             Pace::Open { gaps: Gaps::Poisson(_) | Gaps::Halved(_), .. } | Pace::Closed { .. } => {
                 return Err(Failure::Unexpected(format!("frames are not sent at {pace:?}")));
@@ -421,25 +351,6 @@ impl FrameStream<'_> {
         let cpu = super::flood::thread_cpu().saturating_sub(cpu);
         outcome.cost = ThreadCost { cpu, ..ThreadCost::default() };
         Ok((outcome, first))
-    }
-
-    /// Each call makes the frames of half a millisecond, or one.
-    fn at_rate(&self, per_second: f64, until: Until) -> Result<Outcome> {
-        let batch = (per_second / CALLS).round().max(1.0);
-        let calls = match until {
-            Until::Count(count) => Until::Count((count as f64 / batch).ceil() as u64),
-            Until::Time(_) | Until::Done => until,
-        };
-        let rate = Pace::Open { per_second: per_second / batch, gaps: Gaps::Even };
-        // The last call makes the rest.
-        let most = if let Until::Count(count) = until { count } else { u64::MAX };
-        let batch = batch as u64;
-        let sent = paced(&AtomicBool::new(false), rate, calls, |due| {
-            let left = most.saturating_sub(u64::from(due.sequence) * batch).min(batch) as u32;
-            self.sender.send(left, left.min(BATCH)).map(|()| true)
-        })?;
-        let count = (sent.count * batch).min(most);
-        Ok(Outcome { sent: count, lateness: sent.lateness, ..Outcome::default() })
     }
 
     fn flat_out(&self, until: Until, first: u64) -> Result<Outcome> {
@@ -456,7 +367,7 @@ impl FrameStream<'_> {
             }
             interrupt::check()?;
             let count = left.min(CALL.into());
-            self.sender.send(count as u32, BATCH)?;
+            self.sender.sender.send(&self.sender.programs, count as u32, BATCH)?;
             sent += count;
         }
     }
@@ -493,30 +404,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buckets_of_times_cover_them_to_six_percent() {
-        let bucket = |time: u64| {
-            let bits = time.checked_ilog2().unwrap_or(0);
-            if bits < 4 { time as u32 } else { (bits - 3) << 4 | ((time >> (bits - 4)) & 15) as u32 }
-        };
-        for time in [0, 1, 15, 16, 17, 100, 1_000, 123_456, 10_000_000, 99_000_000_000_u64] {
-            let middle = middle(bucket(time));
-            assert!(middle.abs_diff(time) as f64 <= time as f64 * 0.035 + 1.0, "{time}: {middle}");
-        }
-    }
-
-    #[test]
     fn frames_are_lost_when_none_has_come_for_a_time_and_after_a_second() {
         let over = |sent: u64, came: u64| is_over(sent * 1_000_000, came * 1_000_000);
         assert!(!over(900, 100) && over(300, 300) && over(1_000, 0) && !over(299, 299));
-    }
-
-    #[test]
-    fn a_kernel_without_a_free_number_is_told_from_other_errors() {
-        let error = |number| {
-            let io_error = std::io::Error::from_raw_os_error(number);
-            aya::programs::ProgramError::SyscallError(aya::sys::SyscallError { call: "x", io_error })
-        };
-        assert!(is_full(&error(libc::ENOSPC)) && !is_full(&error(libc::ENOMEM)));
     }
 
     #[test]

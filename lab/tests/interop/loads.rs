@@ -3,9 +3,10 @@
 use crate::Interop;
 use sixway_lab::failure::{Failure, Result};
 use sixway_lab::load::{
-    Background, Calls, EchoSweep, Ends, FrameEnds, FrameStream, From, Gaps, HttpFetch, HttpServer, Load,
-    Outcome, Pace, StampedFrames, StampedSink, TcpBulk, TransactionKind, Transactions, Trip, UdpStream,
-    Until, XdpResponder, compile_stamped, link_address, stamp_of,
+    Background, Calls, ConnectionEnds, ConnectionFrames, EchoSweep, Ends, FrameEnds, FrameStream, From, Gaps,
+    HttpFetch, HttpServer, Load, Outcome, Pace, StampedFrames, StampedSink, TcpBulk, TransactionKind,
+    Transactions, Trip, UdpStream, Until, XdpResponder, compile_connections, compile_stamped, link_address,
+    stamp_of,
 };
 use sixway_lab::measure::{Capture, ReceivingThreads, handshakes};
 use sixway_lab::namespace::command;
@@ -24,6 +25,8 @@ pub const TESTS: &[Interop] = &[
         &["clang"],
         stamped_frames,
     ),
+    Interop::new("connections_without_sockets_are_opened_and_answered_each_once", &["clang"], connections),
+    Interop::new("connections_that_go_on_from_elsewhere_are_not_answered", &["clang", "nft"], elsewhere),
     Interop::new("the_kernels_forwarding_is_counted_in_its_own_threads", &["ethtool"], receiving_threads),
     Interop::new("a_background_keeps_its_rate_while_it_runs", &[], background),
 ];
@@ -280,6 +283,85 @@ fn stamped_frames() -> Result<()> {
         let sweep = EchoSweep { from, flows: vec![vec![target]], each: 5, octets };
         whole(&client.enter(|| sweep.run(CLOSED, Until::Done))??, 5);
     }
+    Ok(())
+}
+
+/// 3,000 connections, the last ones from other addresses.
+fn connections() -> Result<()> {
+    let network = two_hosts()?;
+    let (client, server) = (network.host("client")?, network.host("server")?);
+    let object = compile_connections(network.folder())?;
+    let frames = FrameEnds {
+        to: link_address(server, "up0")?,
+        source: IpAddr::from([203, 0, 0, 0]),
+        destination: IpAddr::from([198, 51, 100, 5]),
+        port: 7_000,
+        flows: 3_000,
+        octets: 0,
+    };
+    let ends = ConnectionEnds {
+        frames,
+        client: (client, "up0"),
+        server: (server, "up0"),
+        others: Vec::new(),
+        core: None,
+    };
+    let connected = ConnectionFrames::load(&object, &ends)?.run(20_000.0)?;
+    whole(&connected.outcome, 3_000);
+    assert_eq!((connected.open, connected.outcome.setup.len()), (3_000, 3_000));
+    assert_eq!((connected.resets, connected.from_elsewhere), (0, 0));
+    assert!(connected.syns >= 3_000 && connected.opening < connected.outcome.took, "{connected:?}");
+    Ok(())
+}
+
+/// A router that writes another source, and forgets it when all connections are open: what goes on by another one is no connection of the server's.
+fn elsewhere() -> Result<()> {
+    let network = Network::new(&["client", "router", "server"])?;
+    network.link(("client", "up0"), ("router", "in0"))?;
+    network.link(("router", "out0"), ("server", "up0"))?;
+    for (host, link, address) in [
+        ("client", "up0", "192.0.2.2/24"),
+        ("router", "in0", "192.0.2.1/24"),
+        ("router", "out0", "203.0.113.1/24"),
+        ("server", "up0", "203.0.113.2/24"),
+    ] {
+        network.address(host, link, address)?;
+    }
+    network.forwards("router")?;
+    let [client, router, server] = ["client", "router", "server"].map(|host| network.host(host));
+    let (client, router, server) = (client?, router?, server?);
+    let source = |last: u8| -> Result<()> {
+        let mut nft = command("nft")?;
+        nft.arg(format!(
+            "table ip other {{}}; delete table ip other; table ip other {{
+                chain out {{ type filter hook postrouting priority 300; oifname out0 ip saddr set 203.0.113.{last}; }}
+                chain back {{ type filter hook prerouting priority -300; iifname out0 ip daddr set 192.0.2.2; }}
+            }}"
+        ));
+        router.run(nft, Duration::from_secs(10))?.succeeded()?;
+        Ok(())
+    };
+    source(50)?;
+    let object = compile_connections(network.folder())?;
+    let ends = ConnectionEnds {
+        frames: FrameEnds {
+            to: link_address(router, "in0")?,
+            source: IpAddr::from([192, 0, 2, 2]),
+            destination: IpAddr::from([203, 0, 113, 2]),
+            port: 7_000,
+            flows: 100,
+            octets: 0,
+        },
+        client: (client, "up0"),
+        server: (server, "up0"),
+        others: vec![(router, "in0"), (router, "out0")],
+        core: None,
+    };
+    let stays = ConnectionFrames::load(&object, &ends)?.run(5_000.0)?;
+    assert_eq!((stays.open, stays.outcome.answered, stays.from_elsewhere), (100, 100, 0), "{stays:?}");
+    let moves = ConnectionFrames::load(&object, &ends)?.run_with(5_000.0, || source(51))?;
+    assert_eq!((moves.open, moves.outcome.answered, moves.outcome.lost), (100, 0, 100), "{moves:?}");
+    assert_eq!(moves.from_elsewhere, 200, "{moves:?}");
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! The benchmarks of RFC 8219 for translators: throughput by binary search, frame loss rate, latency and delay variation.
 
 mod burst;
+mod concurrent;
 mod cores;
 mod delay;
 mod dns64;

@@ -1,6 +1,7 @@
 //! What is measured, and what it is about.
 
 use super::burst::Bursts;
+use super::concurrent::{Concurrent, MOST as MOST_TOGETHER, attempts};
 use super::cores::{CORES, Workers};
 use super::dns64::Resolution;
 use super::dual;
@@ -14,7 +15,7 @@ use super::rules::{MOST as MOST_RULES, RULES};
 use super::search::trials;
 use super::stage::{Bench, precision, time};
 use super::stateful::{Stateful, filling};
-use super::tables::{BURSTS, CORES_TABLE, DOUBLE, RECOVERY, RESET, TCP, THROUGHPUT};
+use super::tables::{BURSTS, CONCURRENT, CORES_TABLE, DOUBLE, RECOVERY, RESET, TCP, THROUGHPUT};
 use super::tcp::TcpConnections;
 use super::topology::{DRAWING, DRAWN};
 use crate::affinity::cpus;
@@ -31,7 +32,7 @@ pub struct Rfc8219;
 const ABOUT: About = About {
     name: "rfc8219",
     question: "What are the throughput, frame loss rate, latency and delay variation of a translator, by the method of RFC 8219?",
-    source: "RFC 8219 with RFC 2544 and RFC 5180; the rate of new connections after RFC 9693",
+    source: "RFC 8219 with RFC 2544, RFC 3511 and RFC 5180; the rate of new connections after RFC 9693",
     topology: DRAWING,
     notes: &[
         "Frames are UDP packets on 16 flows, and the far end sends each back: both directions have the same rate, and a frame is lost \
@@ -61,6 +62,10 @@ const ABOUT: About = About {
         "The mapping of the tester's near end is the last of all; the others are of hosts that do not send.",
         "The rate of new connections is the highest at which each of 2,000 new flows gets an answer to its first frame; that of TCP the highest \
          at which each of 2,000 connections is established, carries an octet each way and is closed, with 64 at the same time.",
+        "Concurrent TCP connections are opened at 10,000 a second (--set attempts), each by a handshake, by programs of the tester's links instead of sockets. \
+         When all are open, each carries 16 octets there and the same back; the far end answers only what comes from the address and port of the \
+         connection's SYN. What has no answer is sent again, six times at most. A row is device-bound if what was left of a number of connections had no answer \
+         twice, one after the other, and again when they were tried once more; and tester-bound if all that were tried were open, the pool was full that the lab gave to the device, or the rate was too high.",
         "By connections the device begins anew for each number. More than 1,200,000 are established in two minutes, and validated in two more. A number that \
          the machine has no memory for, or no room in the kernel's table, is a row without figures that says so.",
     ],
@@ -175,6 +180,7 @@ const ABOUT: About = About {
                 Column { value: "trials", title: "trials" },
             ],
         },
+        CONCURRENT,
         TCP,
         Table {
             title: "New connections",
@@ -199,7 +205,7 @@ const LINEUP: &[Entry] = &[
     Entry { task: TaskKind::Dns64, usual: &["unbound", "bind", "pdns-recursor"] },
 ];
 
-const SERIES: [&str; 19] = [
+const SERIES: [&str; 20] = [
     "throughput",
     "dual",
     "double",
@@ -213,6 +219,7 @@ const SERIES: [&str; 19] = [
     "reset",
     "connections",
     "tcp",
+    "tcp-capacity",
     "establishment",
     "tear-down",
     "capacity",
@@ -221,10 +228,11 @@ const SERIES: [&str; 19] = [
     "dns64",
 ];
 /// What a quick run leaves out.
-const NOT_QUICK: [&str; 4] = ["double", "cores", "recovery", "tcp"];
+const NOT_QUICK: [&str; 5] = ["double", "cores", "recovery", "tcp", "tcp-capacity"];
 /// Shares of native traffic (RFC 8219 §5.3); none has a series of its own.
 const NATIVE: [f64; 3] = [10.0, 50.0, 90.0];
-const OF_RFC9693: [&str; 4] = ["establishment", "tear-down", "capacity", "sessions"];
+/// What has one frame or connection of each flow; the first four are RFC 9693's.
+const OF_CONNECTIONS: [&str; 5] = ["establishment", "tear-down", "capacity", "sessions", "tcp-capacity"];
 /// Connections of the series of RFC 9693: those of a trial, the most of a table, and those of its scalability.
 const CONNECTIONS: [f64; 1] = [4_000.0];
 const MOST: [f64; 1] = [65_536.0];
@@ -252,6 +260,7 @@ impl Experiment for Rfc8219 {
     /// `--set series=throughput,latency` leaves the others out.
     fn cells(&self, asked: &Asked, devices: &[&str]) -> std::result::Result<Vec<Cell>, String> {
         precision(asked)?;
+        attempts(asked)?;
         let frames = asked.numbers("frame", if asked.quick { &QUICK } else { &SIZES })?;
         if let Some(wrong) = frames.iter().find(|frame| !(84.0..=1_518.0).contains(*frame)) {
             return Err(format!("--set frame: {wrong} is not from 84 to 1518"));
@@ -278,10 +287,11 @@ impl Experiment for Rfc8219 {
                         sizes.iter().map(point).collect::<Vec<_>>()
                     }));
                 }
-                "establishment" | "tear-down" | "capacity" | "sessions" => {
+                "establishment" | "tear-down" | "capacity" | "sessions" | "tcp-capacity" => {
                     let (key, usual, quick) = match series {
                         "capacity" => ("capacity", &MOST[..], [2_048.0]),
                         "sessions" => ("sessions", &SESSIONS[..], [1_000.0]),
+                        "tcp-capacity" => ("tcp-capacity", &[MOST_TOGETHER][..], [2_048.0]),
                         _ => ("connections", &CONNECTIONS[..], [1_000.0]),
                     };
                     let counts = asked.numbers(key, if asked.quick { &quick } else { usual })?;
@@ -354,7 +364,7 @@ impl Experiment for Rfc8219 {
                 "cores" => device::find(name).is_none_or(|device| device.has_workers()),
                 // The kernel has no process that could be restarted.
                 "reset" => can(TaskKind::Nat64),
-                of if OF_RFC9693.contains(&of) => forwards,
+                of if OF_CONNECTIONS.contains(&of) => forwards,
                 _ => forwards || can(TaskKind::Forward),
             }
         };
@@ -382,6 +392,12 @@ impl Experiment for Rfc8219 {
             "capacity" => 1.0 + 4.0 * filled,
             "tear-down" => 1.3 + 7.0 * filled,
             "tcp" => 2.0 + trials * 0.5,
+            // All numbers by doubling together are twice the last one, each of which is opened and asked.
+            "tcp-capacity" => {
+                let most = cell.at("connections");
+                let doublings = 1.0 + (most / 1_024.0).log2().max(0.0);
+                1.5 + 0.9 * doublings + 4.0 * most / attempts(asked).unwrap_or(1.0)
+            }
             "dns64" => 1.0 + trials * (time + 0.4),
             _ => 0.8 + trials * 0.15,
         }
@@ -392,7 +408,7 @@ impl Experiment for Rfc8219 {
             "rules" => &["rules"],
             "cores" => &["workers"],
             // The largest tables need a larger pool.
-            "sessions" => &["connections"],
+            "sessions" | "tcp-capacity" => &["connections"],
             _ => &[],
         }
     }
@@ -405,9 +421,10 @@ impl Experiment for Rfc8219 {
             "reset" => Ok(Box::new(Reset::build(line)?)),
             "cores" => Ok(Box::new(Workers::build(cell, line)?)),
             "tcp" => Ok(Box::new(TcpConnections::build(line)?)),
+            "tcp-capacity" => Ok(Box::new(Concurrent::build(cell, line)?)),
             "dns64" => Ok(Box::new(Resolution::build(line)?)),
             "native" => Ok(Box::new(MixedBench::build(line)?)),
-            series if OF_RFC9693.contains(&series) => Ok(Box::new(Stateful::build(cell, line)?)),
+            series if OF_CONNECTIONS.contains(&series) => Ok(Box::new(Stateful::build(cell, line)?)),
             _ => Ok(Box::new(Bench::build(cell, line)?)),
         }
     }

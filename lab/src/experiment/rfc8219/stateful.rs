@@ -30,7 +30,7 @@ const CAREFUL: f64 = 10_000.0;
 /// How long a table of more is filled, and validated: both, and what is measured then, have to be over before the first ones expire.
 const FILLED: f64 = 120.0;
 /// Octets of memory for a connection, at the device and at the tester, that a table needs at least.
-const OCTETS: u64 = 512;
+pub const OCTETS: u64 = 512;
 /// How often a table that was not filled is filled again (RFC 9693 leaves that to the tester).
 const AGAIN: u32 = 3;
 /// The smallest table that is looked for.
@@ -63,6 +63,17 @@ pub fn filling(flows: f64) -> f64 {
     (flows / FILLED).max(CAREFUL)
 }
 
+/// The pool of a device for this many connections.
+pub fn pool_for(flows: f64) -> &'static str {
+    if flows > FEW { LARGE_POOL } else { POOL }
+}
+
+/// How many ports a pool has to share out: those from 1,024 on of each address.
+pub fn ports_of(pool: &str) -> u32 {
+    let length = pool.split_once('/').and_then(|(_, length)| length.parse().ok()).unwrap_or(32);
+    1_u32.checked_shl(32_u32.saturating_sub(length)).unwrap_or(0).saturating_mul(64_512)
+}
+
 /// Why a table of this size is not filled on a machine.
 fn no_room(flows: u64, is_kernels: bool, here: &Machine) -> Option<String> {
     let (needed, has) = ((flows * OCTETS) >> 20, here.memory_mb);
@@ -91,8 +102,7 @@ impl Stateful {
     /// Something does not start, or programs of BPF cannot be loaded.
     pub fn build(cell: &Cell, line: &Line<'_>) -> Result<Self> {
         let precision = precision(line.asked).map_err(Failure::Unexpected)?;
-        let pool = if cell.at("connections") > FEW { LARGE_POOL } else { POOL };
-        let scene = Scene::with_pool(line, pool)?;
+        let scene = Scene::with_pool(line, pool_for(cell.at("connections")))?;
         let live = live(&scene)?;
         let mut stateful = Self { scene, live, time: time(line.asked.scale), precision };
         // Neighbours are found.
@@ -278,6 +288,12 @@ mod tests {
             "1000000 connections are more than this kernel's table holds, 262144 (nf_conntrack_max)"
         );
         assert_eq!(no_room(100_000, true, &here), None);
+    }
+
+    #[test]
+    fn the_larger_pool_has_ports_for_more_connections() {
+        assert!(ports_of(pool_for(FEW)) > FEW as u32);
+        assert_eq!((ports_of(pool_for(2_000_001.0)), ports_of("198.19.1.1/32")), (256 * 64_512, 64_512));
     }
 
     #[test]

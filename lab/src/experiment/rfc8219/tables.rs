@@ -68,6 +68,22 @@ pub const RESET: Table = Table {
     ],
 };
 
+/// RFC 8219 §8.1.
+pub const CONCURRENT: Table = Table {
+    title: "Concurrent TCP connections (RFC 8219 §8.1, RFC 3511 §5.2), by the most that were tried",
+    series: "tcp-capacity",
+    axes: &["connections"],
+    columns: &[
+        Column { value: "capacity", title: "open together" },
+        Column { value: "failed", title: "too many" },
+        Column { value: "setup", title: "set-up" },
+        Column { value: "opening", title: "all open after" },
+        Column { value: "answer", title: "answer" },
+        Column { value: "cpu-per-connection", title: "CPU a connection" },
+        Column { value: "memory", title: "memory" },
+    ],
+};
+
 /// RFC 8219 §8.2.
 pub const TCP: Table = Table {
     title: "New TCP connections, each with a request and an answer (RFC 8219 §8.2, RFC 3511 §5.3)",

@@ -12,6 +12,7 @@ mod overload;
 mod relay_2013;
 mod remote;
 mod rfc8219;
+mod rfc8219_connections;
 mod rfc8219_under_stress;
 mod rootless;
 mod scenes;
@@ -38,6 +39,7 @@ pub fn tests() -> Vec<Interop> {
         relay_2013::TESTS,
         remote::TESTS,
         rfc8219::TESTS,
+        rfc8219_connections::TESTS,
         rfc8219_under_stress::TESTS,
         rootless::TESTS,
         shaped::TESTS,
