@@ -7,15 +7,18 @@ use crate::results::{Results, Sample};
 /// The goal: so much more for each second of CPU time than the other translator in user space.
 const GOAL: f64 = 1.5;
 
-/// Statements on the series of throughput.
+/// Statements on the series of throughput and DNS64.
 pub fn findings(results: &Results) -> Vec<Finding> {
     let samples: Vec<Sample> = results
         .samples
         .iter()
-        .filter(|sample| sample.cell.experiment == "rfc8219" && sample.cell.series == "throughput")
+        .filter(|sample| sample.cell.experiment == "rfc8219")
+        .filter(|sample| ["throughput", "dns64"].contains(&sample.cell.series.as_str()))
         .cloned()
         .collect();
-    if samples.is_empty() { Vec::new() } else { vec![limits(&samples), cost(&samples)] }
+    let has = |series: &str| samples.iter().any(|sample| sample.cell.series == series);
+    let limits = (!samples.is_empty()).then(|| limits(&samples));
+    limits.into_iter().chain(has("throughput").then(|| cost(&samples))).collect()
 }
 
 /// A search that passed at the tester's highest rate says nothing of the device's.
@@ -24,7 +27,10 @@ fn limits(samples: &[Sample]) -> Finding {
     let at_ceiling: Vec<String> = samples
         .iter()
         .filter(ceiling)
-        .map(|sample| format!("{} with {} octets", sample.cell.device, sample.cell.at("frame")))
+        .map(|sample| match sample.cell.series.as_str() {
+            "dns64" => format!("{} with queries", sample.cell.device),
+            _ => format!("{} with {} octets", sample.cell.device, sample.cell.at("frame")),
+        })
         .collect();
     Finding {
         statement: "Every search ended below the tester's own limit.".to_owned(),
