@@ -389,7 +389,7 @@ impl Experiment for Rfc8219 {
             "tear-down" => 1.3 + 7.0 * filled,
             "tcp" => 2.0 + trials * 0.5,
             // The rate is doubled first, which finds the limit to a half; a trial that fails waits for what is lost.
-            "dns64" => 2.5 + trials * (dns64::time(asked.scale).as_secs_f64() + 0.3),
+            "dns64" => 0.6 + trials * (dns64::time(asked.scale).as_secs_f64() + 0.4),
             _ => 0.8 + trials * 0.15,
         }
     }
