@@ -37,8 +37,8 @@ impl Running for Several<'_> {
     }
 
     fn cpu_reader(&self) -> Option<CpuReader> {
-        let of_one = |it: &Box<dyn Running>| Some((it.cpu().ok()?.source, it.cpu_reader()?));
-        let readers = self.0.iter().map(of_one).collect::<Option<Vec<_>>>()?;
+        let readers = self.0.iter().map(|it| Some((it.cpu().ok()?.source, it.cpu_reader()?)));
+        let readers = readers.collect::<Option<Vec<_>>>()?;
         Some(Box::new(move || {
             let read = |(source, reader): &(CpuSource, CpuReader)| {
                 Ok(CpuReading { spent: reader()?, source: *source })
