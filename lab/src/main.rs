@@ -47,8 +47,11 @@ enum Command {
     Run(laboratory::Options),
     /// Write the report of a run again (HTML, Markdown, CSV, JSON), from the data in its folder
     Report {
-        /// The run's folder
+        /// The run's folder; of published results, run.json and data.csv are enough
         folder: PathBuf,
+        /// Another folder for the report
+        #[arg(long)]
+        out: Option<PathBuf>,
     },
     /// Compare two runs, cell by cell
     Compare {
@@ -112,8 +115,8 @@ fn run(command: Command) -> Result<(), Failure> {
             print!("{}", laboratory::run(&options)?);
             Ok(())
         }
-        Command::Report { folder } => {
-            print!("{}", laboratory::report(&folder)?);
+        Command::Report { folder, out } => {
+            print!("{}", laboratory::report(&folder, out.as_deref())?);
             Ok(())
         }
         Command::Compare { first, second, fail_above } => {

@@ -44,6 +44,12 @@ impl Group<'_> {
         estimate(&repetitions).map(|estimate| (estimate, unit))
     }
 
+    /// The standard deviation of a value over its observations, such as a CPU time over intervals: the mean over the repetitions.
+    pub fn sd(&self, name: &str) -> Option<f64> {
+        let all: Vec<_> = self.samples.iter().filter_map(|sample| sample.values.get(name)?.sd).collect();
+        estimate(&all).map(|it| it.mean)
+    }
+
     /// What a value is that is uncertain.
     pub fn uncertain(&self, name: &str) -> Option<&str> {
         self.samples.iter().find_map(|sample| sample.values.get(name)?.uncertain.as_deref())

@@ -2,9 +2,10 @@
 
 use crate::programs;
 use crate::results::Machine;
+use serde::Serialize;
 
 /// What must be there.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Needs {
     /// Programs, as [`programs::PROGRAMS`] names them.
     pub programs: &'static [&'static str],
@@ -21,6 +22,17 @@ pub struct Needs {
 impl Needs {
     /// Nothing but a namespace.
     pub const NAMESPACE: Self = Self { programs: &["ip"], root: true, bpf: false, cpus: 1, memory_mb: 256 };
+
+    /// All of it in words, whether it is there or not.
+    pub fn text(&self) -> String {
+        let mut all = Vec::new();
+        all.extend(self.root.then(|| "root".to_owned()));
+        all.extend(self.bpf.then(|| "BPF".to_owned()));
+        all.extend(self.programs.iter().map(|program| (*program).to_owned()));
+        all.extend((self.cpus > 1).then(|| format!("{} CPUs", self.cpus)));
+        all.extend((self.memory_mb > 0).then(|| format!("{} MiB", self.memory_mb)));
+        if all.is_empty() { "–".to_owned() } else { all.join(", ") }
+    }
 
     /// What is missing on this machine, as a sentence.
     pub fn lacking(&self, here: &Machine) -> Option<String> {
@@ -44,6 +56,13 @@ impl Needs {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_needed_is_named_also_where_it_is_there() {
+        let needs = Needs { programs: &["ip", "nft"], bpf: true, cpus: 2, ..Needs::NAMESPACE };
+        assert_eq!(needs.text(), "root, BPF, ip, nft, 2 CPUs, 256 MiB");
+        assert_eq!(Needs { programs: &[], root: false, bpf: false, cpus: 1, memory_mb: 0 }.text(), "–");
+    }
 
     #[test]
     fn what_is_missing_is_named() {

@@ -24,8 +24,10 @@ pub enum CpuSource {
     KernelThreads,
     /// Of its core on interrupts and received packets: those of other programs' packets are in it. In ticks of 10 ms.
     Interrupts,
-    /// Of all CPUs of the device's machine, whatever they did.
+    /// Of all CPUs of the device's own machine, whatever they did.
     Machine,
+    /// Of all CPUs of this machine, on the load and on what answers it, too: where received packets cannot be put on the device's core.
+    Shared,
 }
 
 /// Memory that a device uses.

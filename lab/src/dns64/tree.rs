@@ -24,7 +24,7 @@ pub struct Tree {
     pub anchor: String,
 }
 
-/// A name of the large zone, below 100,000: it has an A record only.
+/// A name of the large zone: it has an A record only.
 pub fn large_name(number: u32) -> String {
     format!("host-{number}.large.test")
 }

@@ -250,6 +250,8 @@ impl Running for WithThreads<'_> {
             CpuSource::Process | CpuSource::KernelThreads | CpuSource::Machine => {
                 CpuReading { spent: own.spent + threads, source: own.source }
             }
+            // They are in it.
+            CpuSource::Shared => own,
         })
     }
 
@@ -261,6 +263,7 @@ impl Running for WithThreads<'_> {
                 let own = self.running.cpu_reader()?;
                 Some(Box::new(move || Ok(own()? + threads()?)))
             }
+            CpuSource::Shared => self.running.cpu_reader(),
         }
     }
 

@@ -14,6 +14,8 @@ pub struct Measured {
     pub outcome: Outcome,
     /// CPU time of the device.
     pub spent: Duration,
+    /// The part of the load's time in which there was something to do.
+    pub active: Duration,
 }
 
 impl Measured {
@@ -64,13 +66,13 @@ pub fn measure(
     let took = start.elapsed();
     let after = running.cpu()?;
     let spent = after.spent.saturating_sub(cpu.spent);
-    // Interrupts are the core's, which the meter reads itself.
-    let own = if after.source == CpuSource::Interrupts { Duration::ZERO } else { spent };
-    sheet.tester(meter.end(&outcome, own)?);
+    sheet.tester(meter.end(&outcome, own(after.source, spent))?);
+    sheet.cpu_source(after.source);
     let active = outcome.active(took);
     // A device that is gone has been found to be so already.
     let over = timeline.and_then(|timeline| timeline.end(active).ok()).unwrap_or_default();
     sheet.varying("cpu", spent.as_secs_f64() / active.as_secs_f64().max(1e-9), over);
+    sheet.value("duration", active.as_secs_f64() * 1e3, Unit::Milliseconds);
     sheet.memory(running.memory()?);
     for (name, value) in running.counters()? {
         let before = counters.iter().find(|(other, _)| *other == name).map_or(0, |(_, before)| *before);
@@ -79,7 +81,15 @@ pub fn measure(
         sheet.value(&name.replace('_', "-"), rise as f64, Unit::Count);
     }
     running.commands().into_iter().for_each(|line| sheet.command(shortened(line)));
-    Ok(Measured { outcome, spent })
+    Ok(Measured { outcome, spent, active })
+}
+
+/// The part of a device's CPU time by which it may have been busy, beyond its core's interrupts, which the meter reads itself.
+pub const fn own(source: CpuSource, spent: Duration) -> Duration {
+    match source {
+        CpuSource::Interrupts | CpuSource::Shared => Duration::ZERO,
+        CpuSource::Process | CpuSource::KernelThreads | CpuSource::Machine => spent,
+    }
 }
 
 #[cfg(test)]
@@ -88,7 +98,8 @@ mod tests {
 
     #[test]
     fn without_cpu_time_there_is_no_number_for_each_second_of_it() {
-        let measured = |spent| Measured { outcome: Outcome::default(), spent };
+        let active = Duration::from_secs(1);
+        let measured = |spent| Measured { outcome: Outcome::default(), spent, active };
         assert_eq!(measured(Duration::from_millis(500)).per_cpu_second(1_000.0), Some(2_000.0));
         assert_eq!(measured(Duration::ZERO).per_cpu_second(1_000.0), None);
         let mut sheet = Sheet::new(std::path::PathBuf::new());

@@ -1,5 +1,6 @@
 //! Experiments, most of them published papers replayed: each is a folder, and a line in [`all`].
 
+mod calibration;
 mod contract;
 mod gateway_2012;
 mod list;
@@ -10,6 +11,7 @@ mod nat64_2014;
 mod overload;
 mod relay_2013;
 mod rfc8219;
+mod several;
 mod sheet;
 pub mod tester;
 mod three_routers;

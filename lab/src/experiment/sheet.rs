@@ -1,6 +1,6 @@
 //! The sheet on which a stage records its measurements.
 
-use crate::device::MemoryReading;
+use crate::device::{CpuSource, MemoryReading};
 use crate::failure::{Asking as _, Failure, Result};
 use crate::load::Histogram;
 use crate::measure::CpuOverTime;
@@ -16,8 +16,18 @@ pub struct Sheet {
     not_measurable: BTreeMap<Name, String>,
     verdict: Option<Verdict>,
     tester: TesterCost,
+    /// What CPU times are, if they are not the device's alone.
+    cpu_is: Option<&'static str>,
     commands: Vec<String>,
     raw: Vec<String>,
+}
+
+/// What the CPU time of a device is that is read by that of all CPUs.
+const SHARED: &str = "of the whole machine, with the load and what answers it: without root, packets are received on the CPU that sends them";
+
+/// Whether a value is a device's CPU time, or follows from it.
+fn is_of_cpu(name: &str, unit: Unit) -> bool {
+    unit.is_cost() || (unit == Unit::Cores && name.starts_with("cpu"))
 }
 
 impl Sheet {
@@ -29,6 +39,7 @@ impl Sheet {
             not_measurable: BTreeMap::new(),
             verdict: None,
             tester: TesterCost::default(),
+            cpu_is: None,
             commands: Vec::new(),
             raw: Vec::new(),
         }
@@ -85,6 +96,11 @@ impl Sheet {
         let variance = readings.iter().map(|reading| (reading - mean).powi(2)).sum::<f64>() / n;
         let (n, sd) = (readings.len() as u64, Some(variance.sqrt()));
         self.values.insert(name.to_owned(), Value { n, sd, ..Value::one(mean, unit) });
+    }
+
+    /// Notes how the device's CPU time is read: if that of the whole machine is, all values that follow from it are uncertain.
+    pub fn cpu_source(&mut self, source: CpuSource) {
+        self.cpu_is = (source == CpuSource::Shared).then_some(SHARED);
     }
 
     /// A CPU time in each second, of the whole measurement, and how it varied over intervals of it, if there are two or more.
@@ -159,12 +175,53 @@ impl Sheet {
     pub fn fill(self, sample: Sample) -> Result<Sample> {
         match self.verdict {
             Some(verdict) if !self.values.is_empty() => {
-                let Self { values, not_measurable, tester, commands, raw, .. } = self;
+                let Self { mut values, not_measurable, tester, commands, raw, cpu_is, .. } = self;
+                for (name, value) in &mut values {
+                    if let Some(what) = cpu_is.filter(|_| is_of_cpu(name, value.unit)) {
+                        value.uncertain = Some(what.to_owned());
+                    }
+                }
                 Ok(Sample { values, not_measurable, verdict, tester, commands, raw, ..sample })
             }
             _ => Err(Failure::Unexpected(
                 "the experiment has noted no value, or no cost of its own".to_owned(),
             )),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::Cell;
+
+    /// Values of a sheet whose CPU time is read this way, by name: whether they are uncertain.
+    fn uncertain(source: CpuSource) -> Vec<(String, bool)> {
+        let mut sheet = Sheet::new(PathBuf::new());
+        sheet.cpu_source(source);
+        sheet.value("cpu", 0.5, Unit::Cores);
+        sheet.value("cpu-per-packet", 900.0, Unit::NanosecondsPerPacket);
+        sheet.value("host-cpu", 0.1, Unit::Cores);
+        sheet.value("requests", 5.0, Unit::PerSecond);
+        sheet.tester(TesterCost::default());
+        let cell = Cell {
+            experiment: "e".to_owned(),
+            series: "s".to_owned(),
+            device: "d".to_owned(),
+            point: BTreeMap::new(),
+            repeat: 0,
+        };
+        let filled = sheet.fill(Sample::failed(cell, "")).unwrap();
+        filled.values.into_iter().map(|(name, value)| (name, value.uncertain.is_some())).collect()
+    }
+
+    #[test]
+    fn the_cpu_time_of_the_whole_machine_is_marked() {
+        let all = |cpu: bool| {
+            let values = [("cpu", cpu), ("cpu-per-packet", cpu), ("host-cpu", false), ("requests", false)];
+            values.map(|(name, is)| (name.to_owned(), is)).to_vec()
+        };
+        assert_eq!(uncertain(CpuSource::Shared), all(true));
+        assert_eq!(uncertain(CpuSource::Interrupts), all(false));
     }
 }

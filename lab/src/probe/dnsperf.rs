@@ -65,7 +65,12 @@ pub struct Paced {
     pub answered: u64,
     /// From the first query to the last answer, or the end of waiting for it.
     pub took: Duration,
+    /// The longest time that an answer took; zero without any answer.
+    pub longest: Duration,
 }
+
+/// Queries under way at most: so many that a resolver with a backlog loses some before its backlog slows the sender down.
+const UNDER_WAY: &str = "65000";
 
 /// Asks each question of a file once, at a rate, on CPU 0; an answer that takes longer than `limit` does not count.
 ///
@@ -80,7 +85,7 @@ pub fn dnsperf_at(
 ) -> Result<Paced> {
     let mut dnsperf = command("taskset")?;
     dnsperf.args(["-c", "0"]).arg(command("dnsperf")?.get_program());
-    dnsperf.args(["-c", "8", "-T", "1", "-n", "1", "-q", "20000", "-s", &server.ip().to_string()]);
+    dnsperf.args(["-c", "8", "-T", "1", "-n", "1", "-q", UNDER_WAY, "-s", &server.ip().to_string()]);
     dnsperf.args(["-Q", &format!("{per_second:.0}"), "-t", &limit.as_secs_f64().to_string()]);
     dnsperf.arg("-d").arg(file);
     let said = host.run(dnsperf, Duration::from_secs(300))?.succeeded()?.stdout;
@@ -93,7 +98,12 @@ fn paced(said: &str) -> Option<Paced> {
     let well = codes.split(", ").find_map(|code| code.strip_prefix("NOERROR "));
     let answered = well.and_then(|it| it.split_whitespace().next()?.parse().ok()).unwrap_or(0);
     let seconds: f64 = line(said, "Run time (s):")?.parse().ok()?;
-    Some(Paced { sent, answered, took: Duration::try_from_secs_f64(seconds).ok()? })
+    // "Average Latency (s):  0.001234 (min 0.000042, max 0.012345)"
+    let longest =
+        line(said, "Average Latency (s):").and_then(|it| it.split_once("max ")?.1.strip_suffix(')'));
+    let longest = longest.and_then(|it| it.trim().parse().ok()).unwrap_or(0.0);
+    let time = |seconds| Duration::try_from_secs_f64(seconds).ok();
+    Some(Paced { sent, answered, took: time(seconds)?, longest: time(longest).unwrap_or_default() })
 }
 
 fn line<'s>(said: &'s str, name: &str) -> Option<&'s str> {
@@ -119,7 +129,12 @@ mod tests {
                     Response codes:       NOERROR 88861 (100.00%)\n  Queries per second:   44219.286578\n";
         assert_eq!(read(said), Some(Answers { count: 88_861, lost: 2, per_second: 44_219.286_578 }));
         assert_eq!(read("nothing"), None);
-        let said = "  Queries sent:         400\n  Response codes:       NOERROR 390 (97.50%), SERVFAIL 8 (2.00%)\n  Run time (s):         2.000000\n";
-        assert_eq!(paced(said), Some(Paced { sent: 400, answered: 390, took: Duration::from_secs(2) }));
+        let said = "  Queries sent:         400\n  Response codes:       NOERROR 390 (97.50%), SERVFAIL 8 (2.00%)\n  Run time (s):         2.000000\n  \
+                    Average Latency (s):  0.001500 (min 0.000100, max 0.250000)\n";
+        let longest = Duration::from_millis(250);
+        let took = Duration::from_secs(2);
+        assert_eq!(paced(said), Some(Paced { sent: 400, answered: 390, took, longest }));
+        let without = paced(&said.replace("Average", "No")).map(|it| it.longest);
+        assert_eq!(without, Some(Duration::ZERO));
     }
 }

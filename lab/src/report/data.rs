@@ -2,19 +2,21 @@
 
 use super::chapter::Chapter;
 use crate::analyse::{Bearing, View};
-use crate::results::{Results, key_of_group};
+use crate::results::{Results, Verdict, key_of_group};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// A line for each value of each sample.
+/// A line for each value of each sample, for each value that cannot be measured, and for each sample that failed. What a report needs is in it but the commands and
+/// the tester's cost: [`crate::results::read`] reads it where there are no samples.
 pub fn csv(results: &Results) -> String {
     let axes: BTreeSet<&str> =
         results.samples.iter().flat_map(|sample| sample.cell.point.keys().map(String::as_str)).collect();
     let mut heads = vec!["experiment", "series", "device", "realm"];
     heads.extend(&axes);
     heads.extend(["round", "verdict", "value_name", "value", "unit", "n", "sd"]);
-    heads.extend(["min", "q50", "q90", "q99", "q99_9", "q99_99", "max", "started", "failed", "uncertain"]);
+    heads.extend(["min", "q50", "q90", "q99", "q99_9", "q99_99", "max", "started", "failed"]);
+    heads.extend(["took", "control", "why", "not_measurable", "uncertain"]);
     let mut text = heads.join(",") + "\n";
     for sample in &results.samples {
         let cell = &sample.cell;
@@ -24,27 +26,41 @@ pub fn csv(results: &Results) -> String {
             vec![quoted(&cell.experiment), quoted(&cell.series), quoted(&cell.device), quoted(realm)];
         front.extend(axes.iter().map(|axis| cell.point.get(*axis).map(f64::to_string).unwrap_or_default()));
         front.extend([cell.repeat.to_string(), sample.verdict.text().to_owned()]);
-        let (front, started) = (front.join(","), &sample.started);
-        if let Some(why) = &sample.failed {
-            writeln!(text, "{front},,,,,,,,,,,,,{started},{},", quoted(why)).ok();
+        let why = match &sample.verdict {
+            Verdict::TesterBound { why } => quoted(why),
+            _ => String::new(),
+        };
+        let failed = quoted(sample.failed.as_deref().unwrap_or_default());
+        let back = [sample.started.clone(), failed, sample.took.to_string(), optional(sample.control), why];
+        let (front, back) = (front.join(","), back.join(","));
+        // Name, value, unit, number, deviation and seven quantiles.
+        let mut line = |value: [String; 12], not_measurable: &str, uncertain: &str| {
+            let (value, not_measurable, uncertain) =
+                (value.join(","), quoted(not_measurable), quoted(uncertain));
+            writeln!(text, "{front},{value},{back},{not_measurable},{uncertain}").ok();
+        };
+        if sample.failed.is_some() {
+            line(Default::default(), "", "");
         }
         for (name, value) in &sample.values {
-            let optional = |figure: Option<f64>| figure.map(|it| it.to_string()).unwrap_or_default();
-            let quantiles = (0..7).map(|at| optional(value.quantiles.map(|all| all[at])));
-            let quantiles = quantiles.collect::<Vec<_>>().join(",");
-            let unit = json!(value.unit);
-            let unit = unit.as_str().unwrap_or_default();
-            let (number, n, sd) = (value.value, value.n, optional(value.sd));
-            let uncertain = quoted(value.uncertain.as_deref().unwrap_or_default());
-            writeln!(
-                text,
-                "{front},{},{number},{unit},{n},{sd},{quantiles},{started},,{uncertain}",
-                quoted(name)
-            )
-            .ok();
+            let [a, b, c, d, e, f, g] =
+                std::array::from_fn(|at| optional(value.quantiles.map(|all| all[at])));
+            let unit = json!(value.unit).as_str().unwrap_or_default().to_owned();
+            let (number, n, sd) = (value.value.to_string(), value.n.to_string(), optional(value.sd));
+            let fields = [quoted(name), number, unit, n, sd, a, b, c, d, e, f, g];
+            line(fields, "", value.uncertain.as_deref().unwrap_or_default());
+        }
+        for (name, why) in &sample.not_measurable {
+            let mut fields: [String; 12] = Default::default();
+            fields[0] = quoted(name);
+            line(fields, why, "");
         }
     }
     text
+}
+
+fn optional(figure: Option<f64>) -> String {
+    figure.map(|it| it.to_string()).unwrap_or_default()
 }
 
 /// A field as RFC 4180 writes it.

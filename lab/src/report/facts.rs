@@ -10,9 +10,10 @@ const DEFAULT_SEED: u64 = 1;
 pub(super) fn machine(header: &Header) -> String {
     let machine = &header.machine;
     let below = if machine.virtualised { " (virtual)" } else { "" };
+    let rootless = if machine.rootless { ", without root (in a user namespace)" } else { "" };
     let governor = machine.governor.as_deref().unwrap_or("not visible");
     format!(
-        "{} × {}{below}, {} MiB, Linux {}, clock {}, frequency governor {governor}, load {} at the start",
+        "{} × {}{below}, {} MiB, Linux {}, clock {}, frequency governor {governor}, load {} at the start{rootless}",
         machine.cpus, machine.cpu, machine.memory_mb, machine.kernel, machine.clock, machine.load
     )
 }
@@ -57,14 +58,28 @@ pub(super) fn command(name: &str, asked: &Asked) -> String {
     if !asked.devices.is_empty() {
         words.push(format!("--devices {}", asked.devices.join(",")));
     }
-    words.extend(asked.set.iter().map(|(key, value)| format!("--set {key}={value}")));
+    words.extend(asked.set.iter().map(|(key, value)| format!("--set {}", word(&format!("{key}={value}")))));
     if asked.seed != DEFAULT_SEED {
         words.push(format!("--seed {}", asked.seed));
     }
     if !asked.pin {
         words.push("--no-pin".to_owned());
     }
+    words.extend(asked.guest.iter().map(|kind| format!("--guest {kind}")));
+    words.extend(asked.remote.iter().map(|device| format!("--remote {}", word(device))));
+    if asked.rootless {
+        words.push("--rootless".to_owned());
+    }
     words.join(" ")
+}
+
+/// A word of a shell's command line.
+fn word(text: &str) -> String {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "=,.:@/-_+%".contains(it);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
 }
 
 /// The number that asks for this scale: a quick run divides it by ten.
@@ -77,14 +92,43 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_run_without_root_says_so() {
+        let header = |rootless| Header {
+            schema: 1,
+            started: String::new(),
+            lab: String::new(),
+            commit: None,
+            asked: Asked::default(),
+            licence: String::new(),
+            machine: crate::results::Machine { rootless, ..Default::default() },
+            devices: Vec::new(),
+            minutes: None,
+            plan: Vec::new(),
+        };
+        assert!(machine(&header(true)).ends_with(", without root (in a user namespace)"));
+        assert!(!machine(&header(false)).contains("without root"));
+    }
+
+    #[test]
     fn a_command_names_what_is_not_usual() {
-        let usual = Asked { scale: 0.02, repeats: 3, seed: 1, pin: true, ..Asked::default() };
-        assert_eq!(command("tools", &usual), "sixway-lab run tools --scale 0.02 --repeats 3");
+        let usual = || Asked { scale: 0.02, repeats: 3, seed: 1, pin: true, ..Asked::default() };
+        assert_eq!(command("tools", &usual()), "sixway-lab run tools --scale 0.02 --repeats 3");
         let set = [("hosts".to_owned(), "1,4".to_owned())].into();
         let devices = ["sixway", "kernel"].map(str::to_owned).to_vec();
         // A tenth of 0.0096, of which ten times are 0.009600000000000001.
-        let other = Asked { scale: 0.000_96, quick: true, devices, set, seed: 7, pin: false, ..usual };
+        let other = Asked { scale: 0.000_96, quick: true, devices, set, seed: 7, pin: false, ..usual() };
         let said = "sixway-lab run tools --scale 0.0096 --repeats 3 --quick --devices sixway,kernel --set hosts=1,4 --seed 7 --no-pin";
         assert_eq!(command("tools", &other), said);
+        let remote = vec!["bsd=ssh:root@192.0.2.9,recipe=my recipe.sh,inside=eth1".to_owned()];
+        let other = Asked {
+            guest: Some("kvm".to_owned()),
+            remote,
+            rootless: true,
+            ..Asked { quick: false, ..usual() }
+        };
+        let said = "sixway-lab run tools --scale 0.02 --repeats 3 --guest kvm \
+                    --remote 'bsd=ssh:root@192.0.2.9,recipe=my recipe.sh,inside=eth1' --rootless";
+        assert_eq!(command("tools", &other), said);
+        assert_eq!([word("it's"), word("")], [r"'it'\''s'", "''"]);
     }
 }

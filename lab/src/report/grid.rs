@@ -47,9 +47,10 @@ pub(super) fn absolute(
         return None;
     }
     let columns = columns_of(table, &rows);
+    let shown_columns = with_deviations(table, &columns, &rows, published);
     let mut heads: Vec<_> = table.axes.iter().map(|axis| (*axis).to_owned()).collect();
     heads.push("device".to_owned());
-    heads.extend(columns.iter().map(|(column, unit)| with_unit(column.title, *unit)));
+    heads.extend(shown_columns.iter().map(|it| it.head()));
     heads.push("verdict".to_owned());
     let mut lines = Vec::new();
     let mut before = None;
@@ -59,22 +60,113 @@ pub(super) fn absolute(
         let mut first = begins;
         if begins {
             for paper in of_place(table, published, &place) {
-                lines.push(published_row(paper, &place, &columns, first));
+                lines.push(published_row(paper, &place, &shown_columns, first));
                 first = false;
             }
         }
         let mut cells = place_cells(&place);
         cells.push((group.cell.device.clone(), String::new()));
-        cells.extend(columns.iter().map(|(column, _)| {
-            let remark = not_comparable(group, column.value).unwrap_or_default();
-            (shown(group, column.value), remark)
-        }));
+        cells.extend(shown_columns.iter().map(|it| it.cell(group)));
         cells.push((group.verdict().text().to_owned(), String::new()));
         lines.push(Row { cells, is_published: false, begins: first });
         before = Some(place);
     }
-    let caption = scale(asked) + &uncertain(&rows, &columns);
+    let caption = scale(asked) + &extent(&rows) + &uncertain(&rows, &columns);
     Some(Grid { title: table.title.to_owned(), caption, heads, names: table.axes.len() + 1, rows: lines })
+}
+
+/// A column as it is shown: a value, or the standard deviation of its observations.
+struct Shown<'t> {
+    column: &'t Column,
+    unit: Unit,
+    is_deviation: bool,
+}
+
+impl Shown<'_> {
+    fn head(&self) -> String {
+        match self.is_deviation {
+            true => with_unit(&format!("{} sd", self.column.title), self.unit),
+            false => with_unit(self.column.title, self.unit),
+        }
+    }
+
+    fn cell(&self, group: &Group<'_>) -> (String, String) {
+        match self.is_deviation {
+            true => {
+                let deviation = group.sd(self.column.value);
+                (deviation.map_or_else(|| "–".to_owned(), |sd| figure(sd, self.unit)), String::new())
+            }
+            false => {
+                let remark = not_comparable(group, self.column.value).unwrap_or_default();
+                (shown(group, self.column.value), remark)
+            }
+        }
+    }
+
+    /// What the paper printed.
+    fn published(&self, paper: &Published, at: f64) -> Option<f64> {
+        match self.is_deviation {
+            true => paper.at(at, &deviation(self.column.value)),
+            false => paper.at(at, self.column.value),
+        }
+    }
+}
+
+/// The name of a deviation among what was published.
+fn deviation(value: &str) -> String {
+    format!("{value}-sd")
+}
+
+/// The columns, each CPU time with its deviation over the time, and others with theirs where the paper has it. Measurements of less than 0.2 s have none of a CPU time.
+fn with_deviations<'t>(
+    table: &Table,
+    columns: &[(&'t Column, Unit)],
+    rows: &[&Group<'_>],
+    published: &[Published],
+) -> Vec<Shown<'t>> {
+    let mut all = Vec::new();
+    for (column, unit) in columns {
+        all.push(Shown { column, unit: *unit, is_deviation: false });
+        let in_paper = |paper: &Published| {
+            paper.series == table.series && paper.values.contains(&deviation(column.value).as_str())
+        };
+        let has_own = *unit == Unit::Cores && rows.iter().any(|group| group.sd(column.value).is_some());
+        if has_own || published.iter().any(in_paper) {
+            all.push(Shown { column, unit: *unit, is_deviation: true });
+        }
+    }
+    all
+}
+
+/// How long the measurements of a table took, and how much each sent, as far as they say.
+fn extent(rows: &[&Group<'_>]) -> String {
+    let measured = || rows.iter().flat_map(|group| &group.samples).filter(|sample| sample.failed.is_none());
+    let range = |figures: Vec<f64>| -> Option<(f64, f64)> {
+        let least = figures.iter().copied().min_by(f64::total_cmp)?;
+        Some((least, figures.iter().copied().max_by(f64::total_cmp)?))
+    };
+    let value = |name: &str| range(measured().filter_map(|it| Some(it.values.get(name)?.value)).collect());
+    let words = |(least, greatest): (f64, f64), write: &dyn Fn(f64) -> String| {
+        let (least, greatest) = (write(least), write(greatest));
+        if least == greatest { least } else { format!("{least} to {greatest}") }
+    };
+    let seconds =
+        |seconds: f64| if seconds < 10.0 { format!("{seconds:.2}") } else { format!("{seconds:.0}") };
+    let loads = value("duration").map(|(least, greatest)| (least / 1e3, greatest / 1e3));
+    let took = match loads {
+        Some(range) => Some(format!(" The load of a measurement took {} s", words(range, &seconds))),
+        None => range(measured().map(|it| it.took).filter(|took| *took > 0.0).collect()).map(|range| {
+            format!(" A measurement took {} s with all that was built for it", words(range, &seconds))
+        }),
+    };
+    let count = |count: f64| crate::terminal::thousands(count.round() as u64);
+    let sent = value("sent").map(|range| format!("{} were sent", words(range, &count)));
+    match (took, sent) {
+        (Some(took), Some(sent)) => format!("{took}; {sent}."),
+        (Some(took), None) => format!("{took}."),
+        (None, Some(sent)) => format!(" {sent}."),
+        (None, None) => String::new(),
+    }
 }
 
 /// A value with the mark of an uncertain one, or that it cannot be measured.
@@ -269,11 +361,11 @@ fn of_place<'p>(table: &Table, published: &'p [Published], place: &[f64]) -> Vec
     published.iter().filter(belongs).collect()
 }
 
-fn published_row(paper: &Published, place: &[f64], columns: &[(&Column, Unit)], begins: bool) -> Row {
+fn published_row(paper: &Published, place: &[f64], columns: &[Shown<'_>], begins: bool) -> Row {
     let at = place.first().copied().unwrap_or(0.0);
-    let figures = columns.iter().map(|(column, unit)| {
-        let printed = paper.at(at, column.value);
-        (printed.map_or_else(|| "–".to_owned(), |printed| figure(printed, *unit)), String::new())
+    let figures = columns.iter().map(|it| {
+        let printed = it.published(paper, at);
+        (printed.map_or_else(|| "–".to_owned(), |printed| figure(printed, it.unit)), String::new())
     });
     let mut cells = place_cells(place);
     cells.push((paper.device.to_owned(), paper.source.to_owned()));

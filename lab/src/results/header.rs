@@ -28,6 +28,15 @@ pub struct Asked {
     pub seed: u64,
     /// Whether device and tester have a core each.
     pub pin: bool,
+    /// The kind of guest, if not the usual one.
+    #[serde(default)]
+    pub guest: Option<String>,
+    /// Devices on other machines, as they are written on the command line.
+    #[serde(default)]
+    pub remote: Vec<String>,
+    /// Whether it is in a user namespace.
+    #[serde(default)]
+    pub rootless: bool,
 }
 
 impl Asked {

@@ -1,4 +1,5 @@
-//! The contents of a run's folder: a header (`run.json`), one line for each measured cell (`samples.jsonl`), and raw files. It knows no
+//! The contents of a run's folder: a header (`run.json`), one line for each measured cell (`samples.jsonl`), and raw files; of a published one, a table of all values
+//! (`data.csv`) in place of both. It knows no
 //! namespace, device or experiment.
 
 mod cell;
@@ -6,6 +7,7 @@ mod header;
 mod machine;
 mod sample;
 mod store;
+mod table;
 mod timestamp;
 mod unit;
 
@@ -13,6 +15,6 @@ pub use cell::{Cell, Name, key_of_group};
 pub use header::{Asked, DeviceEntry, Header, SCHEMA, shifted};
 pub use machine::Machine;
 pub use sample::{QUANTILES, Sample, TesterCost, Value, Verdict};
-pub use store::{Results, Store, read};
+pub use store::{Results, Store, has_samples, read};
 pub use timestamp::{Timestamp, timestamp};
 pub use unit::{Better, Unit};

@@ -40,6 +40,25 @@ pub struct Sample {
     pub failed: Option<String>,
 }
 
+impl Sample {
+    /// One without any measurement, for this reason.
+    pub fn failed(cell: Cell, why: &str) -> Self {
+        Self {
+            cell,
+            started: Timestamp::new(),
+            took: 0.0,
+            values: BTreeMap::new(),
+            not_measurable: BTreeMap::new(),
+            verdict: Verdict::Failed,
+            tester: TesterCost::default(),
+            control: None,
+            commands: Vec::new(),
+            raw: Vec::new(),
+            failed: Some(why.to_owned()),
+        }
+    }
+}
+
 /// A measured value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Value {

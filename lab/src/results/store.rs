@@ -2,11 +2,16 @@
 
 use super::header::{Asked, Header, SCHEMA};
 use super::sample::Sample;
+use super::table::samples_of;
 use crate::failure::{Asking as _, Failure, Result};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+
+/// The file of samples, and the table of their values that is published.
+const SAMPLES: &str = "samples.jsonl";
+const TABLE: &str = "data.csv";
 
 /// How often a cell that failed is tried.
 const TRIES: usize = 2;
@@ -59,13 +64,19 @@ impl Store {
                     folder.display()
                 )));
             }
+            if folder.join(TABLE).exists() && !folder.join(SAMPLES).exists() {
+                return Err(Failure::Unexpected(format!(
+                    "{} holds published results, without {SAMPLES}: they cannot be continued; choose another folder with --out",
+                    folder.display()
+                )));
+            }
             there
         } else {
             let new = header()?;
             write_whole(&run, &json(&new, true)?)?;
             new
         };
-        let path = folder.join("samples.jsonl");
+        let path = folder.join(SAMPLES);
         let mut samples = open(&path)?;
         let whole = drop_torn_line(&path, &mut samples)?;
         let mut store =
@@ -95,7 +106,7 @@ impl Store {
         self.samples
             .write_all(line.as_bytes())
             .and_then(|()| self.samples.sync_data())
-            .asking(|| format!("writing to {}", self.folder.join("samples.jsonl").display()))?;
+            .asking(|| format!("writing to {}", self.folder.join(SAMPLES).display()))?;
         self.note(sample);
         Ok(())
     }
@@ -118,17 +129,33 @@ impl Store {
     }
 }
 
-/// Reads a run, also one that is still being measured.
+/// Whether a folder has the samples themselves; a published one has a table of their values.
+pub fn has_samples(folder: &Path) -> bool {
+    folder.join(SAMPLES).exists()
+}
+
+/// Reads a run, also one that is still being measured, and one of which only the table was published.
 ///
 /// # Errors
 /// The folder holds no run of this format, or a line that is not a sample.
 pub fn read(folder: &Path) -> Result<Results> {
     let header = read_header(&folder.join("run.json"))?;
-    let path = folder.join("samples.jsonl");
+    let name = if has_samples(folder) { SAMPLES } else { TABLE };
+    let path = folder.join(name);
+    if !path.exists() {
+        return Err(Failure::Unexpected(format!(
+            "{} has neither {SAMPLES} nor {TABLE}: nothing says what was measured",
+            folder.display()
+        )));
+    }
     let text = std::fs::read_to_string(&path).asking(|| format!("reading {}", path.display()))?;
-    let whole = &text[..text.rfind('\n').map_or(0, |end| end + 1)];
+    let all = if name == SAMPLES {
+        parse(&path, &text[..text.rfind('\n').map_or(0, |end| end + 1)])?
+    } else {
+        samples_of(&text).map_err(|what| Failure::Unexpected(format!("{}: {what}", path.display())))?
+    };
     let mut latest: BTreeMap<String, Sample> = BTreeMap::new();
-    for sample in parse(&path, whole)? {
+    for sample in all {
         latest.insert(sample.cell.key(), sample);
     }
     let samples = header.plan.iter().filter_map(|key| latest.remove(key)).collect();

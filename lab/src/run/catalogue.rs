@@ -22,10 +22,11 @@ pub fn list(here: &Machine) -> Result<String> {
             duration(seconds(experiment, true, 0.002)?),
             duration(seconds(experiment, false, 0.02)?),
             duration(seconds(experiment, false, 1.0)?),
+            experiment.needs().text(),
             experiment.needs().lacking(here).unwrap_or_else(|| experiment.about().question.to_owned()),
         ]);
     }
-    let heading = ["EXPERIMENT", "--quick", "--scale 0.02", "--scale 1", "QUESTION"];
+    let heading = ["EXPERIMENT", "--quick", "--scale 0.02", "--scale 1", "NEEDS", "QUESTION"];
     let experiments = table(&heading, &rows, false);
     let rows: Vec<_> = device::all()
         .into_iter()
@@ -36,18 +37,21 @@ pub fn list(here: &Machine) -> Result<String> {
             vec![
                 card.name.to_owned(),
                 card.realm.text().to_owned(),
+                card.needs.text(),
                 tasks.join(", "),
                 lacks.unwrap_or_else(|| card.what.to_owned()),
             ]
         })
         .collect();
-    let devices = table(&["DEVICE", "REALM", "TASKS", "WHAT"], &rows, false);
+    let devices = table(&["DEVICE", "REALM", "NEEDS", "TASKS", "WHAT"], &rows, false);
     let tool = |tool: &Tool| {
         let lacks = tool.cannot_run().map(|why| format!("cannot run here: {why}"));
-        vec![tool.name().to_owned(), lacks.unwrap_or_else(|| tool.programs().join(", "))]
+        vec![tool.name().to_owned(), tool.programs().join(", "), lacks.unwrap_or_default()]
     };
-    let tools = table(&["TOOL", "PROGRAMS"], &Tool::ALL.iter().map(tool).collect::<Vec<_>>(), false);
-    let note = dim("Times are estimates with the usual devices and three rounds.");
+    let tools = table(&["TOOL", "PROGRAMS", ""], &Tool::ALL.iter().map(tool).collect::<Vec<_>>(), false);
+    let note = dim(
+        "Times are estimates with the usual devices and three rounds. Other users than root get a user namespace, in which they are root; there is no BPF.",
+    );
     let [first, second, third] = ["Experiments", "Devices under test", "The papers' own tools"].map(bold);
     Ok(format!("{first}\n{experiments}\n{second}\n{devices}\n{third}\n{tools}\n{note}\n"))
 }
@@ -65,6 +69,7 @@ pub fn list_as_json(here: &Machine) -> Result<String> {
             "name": about.name,
             "question": about.question,
             "source": about.source,
+            "needs": experiment.needs(),
             "cannot_run": experiment.needs().lacking(here),
             "devices": usual,
             "series": about.tables.iter().map(|table| table.series).collect::<Vec<_>>(),
@@ -84,6 +89,7 @@ pub fn list_as_json(here: &Machine) -> Result<String> {
                 "what": card.what,
                 "realm": card.realm.text(),
                 "tasks": device.tasks().iter().map(|task| task.key()).collect::<Vec<_>>(),
+                "needs": card.needs,
                 "cannot_run": device.cannot_run(here),
             })
         })
@@ -104,6 +110,7 @@ fn seconds(experiment: &'static dyn Experiment, quick: bool, scale: f64) -> Resu
         set: BTreeMap::new(),
         seed: 1,
         pin: true,
+        ..Asked::default()
     };
     let devices = device::all();
     let cells = plan(&[experiment], &devices, &asked)?;
@@ -115,12 +122,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_list_names_what_is_needed_also_if_all_of_it_is_there() {
+        let all = Machine { root: true, bpf: true, cpus: 64, memory_mb: 1 << 20, ..Machine::default() };
+        for here in [all, Machine::default()] {
+            let text = list(&here).unwrap();
+            let is_of = |line: &&str, name: &str| line.split_whitespace().next() == Some(name);
+            let line = |name: &str| text.lines().find(|line| is_of(line, name)).unwrap().to_owned();
+            assert!(line("relay-2013").contains("root, ip, 256 MiB"), "{}", line("relay-2013"));
+            assert!(line("sixway-xdp").contains("root, BPF, "), "{}", line("sixway-xdp"));
+            assert!(line("tayga-masquerade").contains("root, ip, tayga, nft, 256 MiB"), "{text}");
+        }
+    }
+
+    #[test]
     fn the_list_for_programs_has_every_experiment_and_device() {
         let text = list_as_json(&Machine::default()).unwrap();
         let lists: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(lists["experiments"].as_array().unwrap().len(), experiment::all().len());
         assert_eq!(lists["devices"].as_array().unwrap().len(), device::all().len());
         assert!(lists["devices"][0]["cannot_run"].is_string(), "nothing runs on no machine: {lists}");
+        let needs = &lists["devices"].as_array().unwrap().iter().find(|it| it["name"] == "tayga-masquerade");
+        assert_eq!(needs.unwrap()["needs"]["programs"], serde_json::json!(["ip", "tayga", "nft"]));
+        assert_eq!(lists["experiments"][0]["needs"]["root"], true);
         assert!(lists["experiments"][0]["seconds"]["quick"].as_f64().unwrap() > 0.0);
     }
 }

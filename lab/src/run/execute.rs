@@ -9,8 +9,7 @@ use crate::experiment::{Experiment, Line, Sheet};
 use crate::failure::{Failure, Result};
 use crate::interrupt;
 use crate::measure::Cores;
-use crate::results::{Asked, Cell, Sample, Store, TesterCost, Verdict, timestamp};
-use std::collections::BTreeMap;
+use crate::results::{Asked, Cell, Sample, Store, timestamp};
 use std::time::{Instant, SystemTime};
 
 /// The experiments and devices that there are.
@@ -125,19 +124,8 @@ fn measure(
     if has_failed {
         kept.extend(state(&folder));
     }
-    let mut sample = Sample {
-        cell: cell.clone(),
-        started,
-        took: 0.0,
-        values: BTreeMap::new(),
-        not_measurable: BTreeMap::new(),
-        verdict: Verdict::Failed,
-        tester: TesterCost::default(),
-        control: Some(control),
-        commands: Vec::new(),
-        raw: Vec::new(),
-        failed: None,
-    };
+    let mut sample =
+        Sample { started, control: Some(control), failed: None, ..Sample::failed(cell.clone(), "") };
     match measured.and_then(|()| sheet.fill(sample.clone())) {
         Ok(filled) => sample = filled,
         Err(Failure::Interrupted) => return Err(Failure::Interrupted),

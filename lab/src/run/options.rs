@@ -1,8 +1,9 @@
 //! The command line of `sixway-lab run`.
 
-use crate::device::DeviceOptions;
+use crate::device::{DeviceOptions, GuestKind};
 use crate::failure::{Failure, Result};
 use crate::results::{Asked, Name, shifted};
+use crate::rootless;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -105,6 +106,9 @@ impl Options {
             set,
             seed: self.seed,
             pin: !self.no_pin,
+            guest: self.device.guest.clone().filter(|kind| kind != GuestKind::USUAL.name()),
+            remote: self.device.remote.clone(),
+            rootless: self.rootless || rootless::is_inside(),
         })
     }
 }

@@ -9,7 +9,9 @@ use crate::experiment::{self, Experiment};
 use crate::failure::{Asking as _, Failure, Result};
 use crate::measure::{Cores, Environment, fixed_work};
 use crate::report::{Chapter, csv, data, html, markdown};
-use crate::results::{Asked, DeviceEntry, Header, Machine, Results, SCHEMA, Store, read, timestamp};
+use crate::results::{
+    Asked, DeviceEntry, Header, Machine, Results, SCHEMA, Store, has_samples, read, timestamp,
+};
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
@@ -79,7 +81,7 @@ pub fn run(options: &Options) -> Result<String> {
         let share = after.steal_since(&before) * 100.0;
         eprintln!("the hypervisor took {share:.1} % of the CPUs' time meanwhile");
     }
-    report(&options.out)
+    report(&options.out, None)
 }
 
 /// More than this share of stolen time is said.
@@ -122,11 +124,11 @@ fn fitted(
     Ok(fitted)
 }
 
-/// Writes the report of a run into its folder, as `report.html`, `report.md`, `data.csv` and `data.json`; the Markdown as text.
+/// Writes the report of a run into its folder, or another one, as `report.html`, `report.md`, `data.csv` and `data.json`; the Markdown as text.
 ///
 /// # Errors
 /// The folder holds no run.
-pub fn report(folder: &Path) -> Result<String> {
+pub fn report(folder: &Path, out: Option<&Path>) -> Result<String> {
     let results = read(folder)?;
     let chapters = chapters(&results);
     let text = markdown(&results, &chapters);
@@ -138,8 +140,14 @@ pub fn report(folder: &Path) -> Result<String> {
         ("data.csv", csv(&results)),
         ("data.json", data),
     ];
+    let out = out.unwrap_or(folder);
+    std::fs::create_dir_all(out).asking(|| format!("creating {}", out.display()))?;
     for (name, text) in files {
-        let path = folder.join(name);
+        let path = out.join(name);
+        // The source is not written over.
+        if name == "data.csv" && path.exists() && !has_samples(out) {
+            continue;
+        }
         std::fs::write(&path, text).asking(|| format!("writing {}", path.display()))?;
     }
     Ok(text)

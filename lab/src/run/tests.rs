@@ -179,6 +179,7 @@ fn asked(repeats: u32) -> Asked {
         set: BTreeMap::new(),
         seed: 1,
         pin: false,
+        ..Asked::default()
     }
 }
 
@@ -295,5 +296,17 @@ fn a_folder_has_one_writer_and_one_request() {
     let other = Asked { scale: 1.0, ..asked.clone() };
     let other = open(&folder, &other, &[]).err().unwrap().to_string();
     assert!(other.contains("holds another run: scale is 1.0 now and 0.5 there"), "{other}");
+    let others = [
+        (Asked { guest: Some("kvm".to_owned()), ..asked.clone() }, "guest is \"kvm\" now and null there"),
+        (
+            Asked { remote: vec!["bsd=…".to_owned()], ..asked.clone() },
+            "remote is [\"bsd=…\"] now and [] there",
+        ),
+        (Asked { rootless: true, ..asked.clone() }, "rootless is true now and false there"),
+    ];
+    for (other, what) in others {
+        let said = open(&folder, &other, &[]).err().unwrap().to_string();
+        assert!(said.contains(what), "{said}");
+    }
     open(&folder, &asked, &[]).unwrap();
 }

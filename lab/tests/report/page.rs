@@ -1,7 +1,9 @@
 //! The page as text: it is one file, and it has what a reader looks for.
 
 use crate::sample::{chapters, page, results};
+use sixway_lab::analyse::{Direction, compare};
 use sixway_lab::report::{csv, data, markdown};
+use sixway_lab::results::{Sample, Store, Unit, Value, read};
 use sixway_lab::{device, experiment};
 
 #[test]
@@ -119,6 +121,64 @@ fn csv_has_a_line_for_each_value_and_json_the_ratios() {
         ratio.as_ref().and_then(serde_json::Value::as_f64).is_some_and(|it| (it - 1.5).abs() < 0.1),
         "{ratio:?}"
     );
+}
+
+/// A published folder has no samples: its report is the same but for commands.
+#[test]
+fn a_report_is_made_again_from_what_is_published() {
+    let mut first = results();
+    let sample = first.samples.iter_mut().find(|it| it.cell.series == "load" && it.failed.is_none());
+    if let Some(sample) = sample {
+        sample.not_measurable.insert("memory".to_owned(), "it has none, \"really\"".to_owned());
+        sample.values.remove("memory");
+    }
+    let folder = std::env::temp_dir().join(format!("sixway-lab-published-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a temporary folder");
+    let header = serde_json::to_string(&first.header).expect("a header is JSON");
+    std::fs::write(folder.join("run.json"), header).expect("a file in a temporary folder");
+    let without = read(&folder).expect_err("there are no values").to_string();
+    assert!(without.contains("has neither samples.jsonl nor data.csv"), "{without}");
+    std::fs::write(folder.join("data.csv"), csv(&first)).expect("a file in a temporary folder");
+    let again = read(&folder).expect("run.json and data.csv are enough");
+    let resumed = Store::open(&folder, &first.header.asked, || Ok(first.header.clone()));
+    let resumed = resumed.err().map(|failure| failure.to_string()).unwrap_or_default();
+    std::fs::remove_dir_all(&folder).expect("a temporary folder is removed");
+    assert!(resumed.contains("they cannot be continued"), "{resumed}");
+    assert_eq!(again.samples.len(), first.samples.len());
+    for (one, other) in first.samples.iter().zip(&again.samples) {
+        let one = Sample { commands: Vec::new(), ..one.clone() };
+        assert_eq!(&one, other);
+    }
+    assert_eq!(csv(&again), csv(&first));
+    assert_eq!(markdown(&again, &chapters()), markdown(&first, &chapters()));
+    let same = compare(&first, &again);
+    assert!(same.unmatched.is_empty() && !same.changes.is_empty(), "{same:?}");
+    assert!(same.changes.iter().all(|it| it.direction != Direction::Worse), "{same:?}");
+}
+
+#[test]
+fn a_table_has_deviations_durations_and_counts() {
+    let mut results = results();
+    let loads = results.samples.iter_mut().filter(|it| it.cell.series == "load" && it.failed.is_none());
+    for (number, sample) in loads.enumerate() {
+        if let Some(cpu) = sample.values.get_mut("cpu") {
+            (cpu.n, cpu.sd) = (12, Some(0.056));
+        }
+        let duration = 300.0 + number as f64;
+        sample.values.insert("duration".to_owned(), Value::one(duration, Unit::Milliseconds));
+        sample.values.insert("sent".to_owned(), Value::one(14_080.0, Unit::Count));
+    }
+    let text = markdown(&results, &chapters());
+    let table = |title: &str| {
+        let rest = text.split(&format!("### {title}\n")).nth(1).unwrap_or("");
+        rest.split("###").next().unwrap_or("").to_owned()
+    };
+    let load = table("One server");
+    assert!(load.contains("| CPU, % | CPU sd, % |"), "{load}");
+    assert!(load.contains(" | 5.60 | "), "{load}");
+    assert!(load.contains("The load of a measurement took 0.30 to 0.36 s; 14,080 were sent."), "{load}");
+    let kinds = table("Kinds of tunnels");
+    assert!(kinds.contains("A measurement took 3.00 s with all that was built for it."), "{kinds}");
 }
 
 #[test]

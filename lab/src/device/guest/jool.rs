@@ -49,6 +49,9 @@ impl Device for GuestJool {
 
 /// All ports of the pool's addresses, which are routed here and are not the guest's own.
 fn stateful(task: &Nat64) -> Result<String> {
+    if task.sessions.is_some() {
+        return Err(Failure::Unexpected("Jool has no limit of sessions".to_owned()));
+    }
     if task.pool.is_empty() {
         return Err(Failure::Unexpected("Jool is to have addresses of its own".to_owned()));
     }
@@ -79,11 +82,12 @@ mod tests {
     #[test]
     fn each_address_of_the_pool_has_all_ports_of_each_protocol() {
         let pool = vec!["203.0.113.1".to_owned(), "203.0.113.2".to_owned()];
-        let task = Nat64 { prefix: "64:ff9b::/96".to_owned(), pool };
+        let task = Nat64 { prefix: "64:ff9b::/96".to_owned(), pool, sessions: None };
         let script = stateful(&task).unwrap();
         assert!(script.starts_with("jool instance add lab --netfilter --pool6 64:ff9b::/96\n"), "{script}");
         assert_eq!(script.lines().count(), 7);
         assert!(script.ends_with("jool -i lab pool4 add --icmp 203.0.113.2 1-65535\n"), "{script}");
-        assert!(stateful(&Nat64 { pool: Vec::new(), ..task }).is_err());
+        assert!(stateful(&Nat64 { pool: Vec::new(), ..task.clone() }).is_err());
+        assert!(stateful(&Nat64 { sessions: Some(40_000), ..task }).is_err());
     }
 }

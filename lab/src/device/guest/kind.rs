@@ -24,6 +24,9 @@ pub enum Kind {
 static CHOSEN: OnceLock<Kind> = OnceLock::new();
 
 impl Kind {
+    /// The one that is used without a choice.
+    pub const USUAL: Self = Self::Qemu;
+
     /// All kinds.
     pub const ALL: [Self; 3] = [Self::Uml, Self::Qemu, Self::Kvm];
 
@@ -38,7 +41,7 @@ impl Kind {
 
     /// The one that devices run in.
     pub fn chosen() -> Self {
-        *CHOSEN.get_or_init(|| Self::Qemu)
+        *CHOSEN.get_or_init(|| Self::USUAL)
     }
 
     /// Lets devices run in this kind of guest, before any was examined.

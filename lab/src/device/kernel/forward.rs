@@ -7,8 +7,9 @@ use crate::device::place::Place;
 use crate::device::reading::{CpuReader, CpuReading, CpuSource, MemoryReading};
 use crate::device::task::{Task, TaskKind};
 use crate::failure::Result;
-use crate::measure::{CoreTime, core_time};
+use crate::measure::core_time;
 use crate::results::Machine;
+use crate::rootless;
 
 /// The kernel's own forwarding.
 pub struct KernelForwarding;
@@ -45,6 +46,15 @@ pub struct Forwarding {
     pub commands: Vec<String>,
 }
 
+/// The device's core's time on received packets. Without root they are received where they were sent, on the tester's core: then there is no other figure
+/// than that of the whole machine.
+fn read(core: Option<usize>, is_rootless: bool) -> Result<CpuReading> {
+    match is_rootless {
+        true => Ok(CpuReading { spent: core_time(None)?.busy, source: CpuSource::Shared }),
+        false => Ok(CpuReading { spent: core_time(core)?.interrupts, source: CpuSource::Interrupts }),
+    }
+}
+
 impl Running for Forwarding {
     /// A router remembers no packets; neighbours and exceptions of routes are forgotten.
     fn restart(&mut self) -> Result<()> {
@@ -55,13 +65,13 @@ impl Running for Forwarding {
     }
 
     fn cpu(&self) -> Result<CpuReading> {
-        let CoreTime { interrupts, .. } = core_time(self.place.core)?;
-        Ok(CpuReading { spent: interrupts, source: CpuSource::Interrupts })
+        read(self.place.core, rootless::is_inside())
     }
 
     fn cpu_reader(&self) -> Option<CpuReader> {
         let core = self.place.core;
-        Some(Box::new(move || Ok(core_time(core)?.interrupts)))
+        let is_rootless = rootless::is_inside();
+        Some(Box::new(move || Ok(read(core, is_rootless)?.spent)))
     }
 
     fn memory(&self) -> Result<MemoryReading> {
@@ -72,5 +82,17 @@ impl Running for Forwarding {
 
     fn commands(&self) -> Vec<String> {
         self.commands.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_root_the_time_is_that_of_the_whole_machine() {
+        let (own, all) = (read(Some(0), false).unwrap(), read(Some(0), true).unwrap());
+        assert_eq!((own.source, all.source), (CpuSource::Interrupts, CpuSource::Shared));
+        assert!(all.spent > own.spent, "{all:?}, and of interrupts {own:?}");
     }
 }

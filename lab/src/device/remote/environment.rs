@@ -51,7 +51,11 @@ fn data(task: &Task) -> Environment {
     let maybe = |value: Option<std::net::Ipv4Addr>| value.map_or_else(String::new, |it| it.to_string());
     match task {
         Task::Forward(_) => Environment::new(),
-        Task::Nat64(task) => of(&[("PREFIX", task.prefix.clone()), ("POOL", task.pool.join(" "))]),
+        Task::Nat64(task) => {
+            let mut all = of(&[("PREFIX", task.prefix.clone()), ("POOL", task.pool.join(" "))]);
+            all.extend(task.sessions.map(|most| ("STATES".to_owned(), most.to_string())));
+            all
+        }
         Task::Siit(task) => {
             let hosts: Vec<_> = task.hosts.iter().map(|(four, six)| format!("{four},{six}")).collect();
             let pool = task.dynamic_pool.clone().unwrap_or_default();
@@ -128,5 +132,19 @@ fn data(task: &Task) -> Environment {
         }
         Task::TeredoServer(task) => of(&[("ADDRESS", task.address.to_string())]),
         Task::TeredoClient(task) => of(&[("SERVER", task.server.to_string())]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::task::Nat64;
+
+    #[test]
+    fn a_recipe_is_told_how_many_states_there_may_be() {
+        let task =
+            |sessions| Task::Nat64(Nat64 { prefix: "64:ff9b::/96".to_owned(), pool: Vec::new(), sessions });
+        assert_eq!(data(&task(Some(40_000)))["STATES"], "40000");
+        assert!(!data(&task(None)).contains_key("STATES"));
     }
 }

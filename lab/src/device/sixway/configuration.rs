@@ -124,8 +124,18 @@ fn sessions(pool: &[String]) -> String {
     }
 }
 
+/// Room for the sessions of a NAT64: as many as its pool has ports, or the limit that is asked for.
+fn limits(task: &Nat64) -> String {
+    match task.sessions {
+        None => sessions(&task.pool),
+        Some(most) => {
+            format!("max_sessions = {most}\nmax_bindings = {most}\nsubscriber_prefix_length = 128\n")
+        }
+    }
+}
+
 fn nat64(place: &Place, task: &Nat64) -> String {
-    let (pool, sessions) = (pool(place, &task.pool), sessions(&task.pool));
+    let (pool, sessions) = (pool(place, &task.pool), limits(task));
     // Networks of experiments are not global.
     let non_global = if task.prefix == "64:ff9b::/96" { "translate_non_global = true\n" } else { "" };
     format!("{pool}\n[nat64]\nprefix = \"{}\"\npool = \"main\"\n{non_global}{sessions}", task.prefix)
@@ -296,7 +306,7 @@ fn teredo_client(place: &Place, task: TeredoClient) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::sessions;
+    use super::{Nat64, limits, sessions};
 
     #[test]
     fn a_large_pool_has_room_for_the_sessions_of_its_ports() {
@@ -308,5 +318,9 @@ mod tests {
         assert_eq!(of("198.19.1.0/27"), room(2_064_384));
         assert_eq!(of("198.18.0.0/15"), room(1 << 24));
         assert_eq!(sessions(&[]), "");
+        let limited =
+            Nat64 { prefix: String::new(), pool: vec!["198.19.1.0/27".to_owned()], sessions: Some(40_000) };
+        assert!(limits(&limited).starts_with("max_sessions = 40000\nmax_bindings = 40000\n"));
+        assert!(limits(&Nat64 { sessions: None, ..limited }).contains("= 2064384\n"));
     }
 }

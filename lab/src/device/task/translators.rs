@@ -9,6 +9,8 @@ pub struct Nat64 {
     pub prefix: String,
     /// IPv4 addresses that the hosts share, routed to the device; without any, the device's own on its first outside link.
     pub pool: Vec<String>,
+    /// The most sessions that it has at a time, if not the device's own limit.
+    pub sessions: Option<u64>,
 }
 
 /// Stateless translation (RFC 7915): each host inside has an IPv4 address.

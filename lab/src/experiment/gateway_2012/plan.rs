@@ -21,6 +21,7 @@ const fn column(value: &'static str, title: &'static str) -> Column {
 }
 
 const CPU: Column = column("cpu", "CPU of the boxes");
+const MEMORY: Column = column("memory", "memory of the boxes");
 const PAYLOAD: Column = column("background-payload", "background, payload");
 const WIRE: Column = column("background-wire", "background, on the wire");
 
@@ -51,6 +52,7 @@ const ABOUT: About = About {
                 column("connection-net", "difference"),
                 column("connection-at-server", "at the server's link"),
                 CPU,
+                MEMORY,
                 PAYLOAD,
                 WIRE,
             ],
@@ -66,6 +68,7 @@ const ABOUT: About = About {
                 column("page-time", "whole page"),
                 column("page-time-net", "whole page, difference"),
                 CPU,
+                MEMORY,
                 WIRE,
             ],
         },
@@ -82,6 +85,7 @@ const ABOUT: About = About {
                 column("loss", "loss"),
                 column("loss-back", "loss to the caller"),
                 CPU,
+                MEMORY,
                 WIRE,
             ],
         },
@@ -95,6 +99,8 @@ const ABOUT: About = About {
                 column("response-net", "difference"),
                 column("by-ping", "by ping"),
                 column("loss", "loss"),
+                CPU,
+                MEMORY,
                 WIRE,
             ],
         },
@@ -102,7 +108,7 @@ const ABOUT: About = About {
             title: "CPU by offered rate, links without a limit",
             series: "cpu",
             axes: &["form", "version", "background", "packet"],
-            columns: &[CPU, PAYLOAD, WIRE, column("background-lost", "lost")],
+            columns: &[CPU, MEMORY, PAYLOAD, WIRE, column("background-lost", "lost")],
         },
         Table {
             title: "Outer packets of five requests, in front of the far router",

@@ -4,6 +4,7 @@ use super::form::{Form, has_tunnel};
 use super::topology::{Path, bare, links, network, through};
 use crate::device::{Device, Place, Running};
 use crate::experiment::contract::Line;
+use crate::experiment::several::Several;
 use crate::failure::{Failure, Result};
 use crate::interrupt;
 use crate::load::{Background, Ends, Trip, UdpStream};
@@ -113,9 +114,9 @@ impl Scene {
         Ok(())
     }
 
-    /// CPU time of the site's boxes.
-    pub fn spent(&self) -> Result<Duration> {
-        self.boxes.iter().map(|running| Ok(running.cpu()?.spent)).sum()
+    /// The site's boxes, to be measured as one.
+    pub fn boxes(&self) -> Several<'_> {
+        Several(&self.boxes)
     }
 
     /// Command lines and configurations.

@@ -4,8 +4,9 @@ use super::form::Form;
 use super::measures::{calls, connections, echoes, outer, pages, pings, some};
 use super::scene::{Offered, Scene, any};
 use super::topology::{Path, bare};
-use crate::device::Device;
+use crate::device::{Device, Running as _};
 use crate::experiment::contract::{Line, Stage};
+use crate::experiment::measured::{measure, own};
 use crate::experiment::sheet::Sheet;
 use crate::failure::{Failure, Result};
 use crate::interrupt;
@@ -108,16 +109,21 @@ impl Run<'_> {
             let done = load(&path)?;
             Ok((done, background.map(|background| background.end()).transpose()?))
         };
-        let (before, start) = (self.scene.spent()?, Instant::now());
-        let meter = Meter::begin(self.scene.cores(), Reading::Ticks)?;
-        let (through, background) = with_background(self.scene.path(self.is_six), self.scene.path(true))?;
-        let spent = self.scene.spent()?.saturating_sub(before);
-        let mut all = outcome(&through).clone();
-        if let Some(background) = &background {
-            all.cost.cpu += background.outcome.cost.cpu;
-        }
-        sheet.tester(meter.end(&all, spent)?);
-        sheet.value("cpu", spent.as_secs_f64() / start.elapsed().as_secs_f64().max(1e-9), Unit::Cores);
+        let mut done = None;
+        measure(&self.scene.boxes(), (self.scene.cores(), Reading::Ticks), sheet, || {
+            let (through, background) = with_background(self.scene.path(self.is_six), self.scene.path(true))?;
+            let mut all = outcome(&through).clone();
+            if let Some(background) = &background {
+                all.cost.cpu += background.outcome.cost.cpu;
+                // It goes on while what was lost is waited for.
+                all.lost = 0;
+            }
+            done = Some((through, background));
+            Ok(all)
+        })?;
+        let nothing = || Failure::Unexpected("the load has brought nothing back".to_owned());
+        let (through, background) = done.ok_or_else(nothing)?;
+        sheet.value("sent", outcome(&through).sent as f64, Unit::Count);
         if let Some(report) = &background {
             self.note(report, sheet);
         }
@@ -211,19 +217,25 @@ impl Run<'_> {
     fn cpu(&self, time: Duration, sheet: &mut Sheet) -> Result<()> {
         let path = self.scene.path(self.is_six);
         let meter = Meter::begin(self.scene.cores(), Reading::Ticks)?;
-        let begun = self.scene.spent()?;
+        let boxes = self.scene.boxes();
+        let begun = boxes.cpu()?.spent;
         let background = self.scene.background(&path, self.offered)?;
         let background = background
             .ok_or_else(|| Failure::Unexpected(format!("nothing is offered to {:?}", any(path.server))))?;
         let mut shares = Vec::new();
         for _ in 0..READINGS {
-            let (start, before) = (Instant::now(), self.scene.spent()?);
+            let (start, before) = (Instant::now(), boxes.cpu()?.spent);
             interrupt::pause(time / READINGS)?;
-            let spent = self.scene.spent()?.saturating_sub(before);
+            let spent = boxes.cpu()?.spent.saturating_sub(before);
             shares.push(spent.as_secs_f64() / start.elapsed().as_secs_f64().max(1e-9));
         }
         let report = background.end()?;
-        sheet.tester(meter.end(&report.outcome, self.scene.spent()?.saturating_sub(begun))?);
+        let after = boxes.cpu()?;
+        let spent = after.spent.saturating_sub(begun);
+        sheet.tester(meter.end(&report.outcome, own(after.source, spent))?);
+        sheet.cpu_source(after.source);
+        sheet.memory(boxes.memory()?);
+        sheet.value("duration", time.as_secs_f64() * 1e3, Unit::Milliseconds);
         sheet.spread("cpu", &shares, Unit::Cores);
         sheet.value("sent", report.outcome.sent as f64, Unit::Count);
         sheet.value("arrived", report.outcome.answered as f64, Unit::Count);

@@ -71,9 +71,8 @@ impl Stage for Ipsec {
                 }
             }
         };
-        let (through, cost, spent) = at_work.metered(|| load(at_work.way().target()))?;
+        let through = at_work.measured(sheet, || load(at_work.way().target()))?.outcome;
         let past = load(at_work.way().native())?;
-        sheet.tester(cost);
         if is_ping {
             sheet.times("response", &through.latency)?;
             sheet.times("native-response", &past.latency)?;
@@ -83,7 +82,6 @@ impl Stage for Ipsec {
             sheet.value("throughput", bits(&through), Unit::BitsPerSecond);
             sheet.value("native-throughput", bits(&past), Unit::BitsPerSecond);
         }
-        sheet.value("cpu", spent.as_secs_f64() / through.took.as_secs_f64().max(1e-9), Unit::Cores);
         at_work.commands().into_iter().for_each(|line| sheet.command(line));
         Ok(())
     }

@@ -25,6 +25,7 @@ const COLUMNS: &[Column] = &[
     Column { value: "transactions", title: "transactions" },
     Column { value: "native-transactions", title: "native transactions" },
     Column { value: "cpu", title: "CPU of both ends" },
+    Column { value: "memory", title: "memory of both" },
 ];
 
 const PACKETS: Column = Column { value: "packets", title: "packets" };
@@ -40,6 +41,7 @@ const COLUMNS_OF_IPSEC: &[Column] = &[
     Column { value: "throughput", title: "throughput" },
     Column { value: "native-throughput", title: "native throughput" },
     Column { value: "cpu", title: "CPU of both ends" },
+    Column { value: "memory", title: "memory of both" },
 ];
 
 const fn table(title: &'static str, way: Way) -> Table {

@@ -126,9 +126,9 @@ impl Stage for Mechanism {
         for target in [target, native] {
             self.at_work.is_reached(target, if kind == Kind::Ping { octets } else { 56 })?;
         }
-        let (through, cost, spent) = self.at_work.metered(|| self.load(kind, octets, target))?;
+        let through = self.at_work.measured(sheet, || self.load(kind, octets, target))?.outcome;
         let past = self.load(kind, octets, native)?;
-        sheet.tester(cost);
+        sheet.value("sent", through.sent as f64, Unit::Count);
         match (kind, kind.transaction()) {
             (Kind::Ping, _) => {
                 sheet.times("response", &through.latency)?;
@@ -150,7 +150,6 @@ impl Stage for Mechanism {
                 sheet.value("native-throughput", bits_per_second(payload(&past), &past), Unit::BitsPerSecond);
             }
         }
-        sheet.value("cpu", spent.as_secs_f64() / through.took.as_secs_f64().max(1e-9), Unit::Cores);
         self.at_work.commands().into_iter().for_each(|line| sheet.command(line));
         Ok(())
     }

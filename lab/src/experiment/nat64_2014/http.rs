@@ -28,7 +28,7 @@ pub struct Http {
 impl Http {
     /// Builds the network, starts the device and the server.
     pub fn build(clients: usize, line: &Line<'_>) -> Result<Self> {
-        let translator = Translator::build(line)?;
+        let translator = Translator::build(line, None)?;
         // It has IPv4 clients, too.
         let listens = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), PORT);
         let responder = translator.network.host("responder")?;

@@ -1,6 +1,7 @@
 //! Ten echo requests to each of 65,536 addresses for each client, eight at the same time.
 
-use super::topology::{CLIENTS, Translator, addresses, target};
+use super::topology::{ADDRESSES, CLIENTS, Translator, addresses, target};
+use crate::experiment::calibration::capacity;
 use crate::experiment::contract::{Line, Stage};
 use crate::experiment::measured::measure;
 use crate::experiment::sheet::Sheet;
@@ -60,20 +61,30 @@ fn run(network: &Network, sweeps: &[EchoSweep], cores: Cores, pace: Pace, until:
 pub struct Icmp {
     translator: Translator,
     octets: usize,
+    /// The most sessions of the device, if they are limited.
+    sessions: Option<u64>,
     /// Requests a second that are answered without any pause.
     capacity: f64,
     pause: Duration,
 }
 
 impl Icmp {
-    /// Builds the network, starts the device and measures its capacity.
-    pub fn build(line: &Line<'_>) -> Result<Self> {
+    /// Builds the network, starts the device and measures its capacity: with few sessions, if these are limited.
+    pub fn build(line: &Line<'_>, states: Option<f64>) -> Result<Self> {
         let octets = line.asked.numbers("size", &[OCTETS as f64]).map_err(Failure::Unexpected)?;
         let octets = octets.first().map_or(OCTETS, |octets| *octets as usize);
-        let translator = Translator::build(line)?;
-        let mut icmp = Self { translator, octets, capacity: 0.0, pause: Duration::ZERO };
+        let sessions = states.map(|states| limit(states, line.asked.scale));
+        let translator = Translator::build(line, sessions)?;
+        let mut icmp = Self { translator, octets, sessions, capacity: 0.0, pause: Duration::ZERO };
         icmp.warm_up()?;
-        icmp.capacity = icmp.load(CLIENTS.len(), 1.0, Until::Time(CALIBRATION))?.per_second();
+        let scale = sessions.map_or(1.0, |most| most as f64 / 4.0 / (CLIENTS.len() * ADDRESSES) as f64);
+        icmp.capacity = capacity(|| {
+            if sessions.is_some() {
+                icmp.translator.running.restart()?;
+                icmp.warm_up()?;
+            }
+            Ok(icmp.load(CLIENTS.len(), scale, Until::Time(CALIBRATION))?.per_second())
+        })?;
         let visit = FLOWS as f64 * f64::from(EACH);
         icmp.pause = Duration::from_secs_f64(visit / (SHARE * icmp.capacity.max(1.0)));
         Ok(icmp)
@@ -93,13 +104,30 @@ impl Icmp {
     }
 }
 
+/// The limit of sessions at a scale, so that the load exceeds it by as much as at scale 1: of the paper's 40,000 states; none of a device's is lower than 1,024.
+fn limit(states: f64, scale: f64) -> u64 {
+    (states * scale).round().max(1_024.0) as u64
+}
+
+/// How long the load with a limit of sessions is: an address whose session is refused is waited for, so that all of them would take hours. Within
+/// this time the table is full.
+pub fn time(scale: f64) -> Duration {
+    Duration::from_secs_f64(2.0 + 60.0 * scale)
+}
+
+/// With a limit of sessions all clients send.
+fn clients(cell: &Cell) -> usize {
+    cell.point.get("clients").map_or(CLIENTS.len(), |clients| *clients as usize)
+}
+
 impl Stage for Icmp {
     fn measure(&mut self, cell: &Cell, sheet: &mut Sheet) -> Result<()> {
         self.translator.running.restart()?;
         self.warm_up()?;
         let Translator { running, cores, scale, .. } = &self.translator;
         let measured = measure(running.as_ref(), (*cores, Reading::Ticks), sheet, || {
-            self.load(cell.at("clients") as usize, *scale, Until::Done)
+            let until = self.sessions.map_or(Until::Done, |_| Until::Time(time(*scale)));
+            self.load(clients(cell), *scale, until)
         })?;
         let outcome = &measured.outcome;
         sheet.value("sent", outcome.sent as f64, Unit::Count);
@@ -113,6 +141,9 @@ impl Stage for Icmp {
         let packets = 2.0 * outcome.answered as f64;
         sheet.value("cpu-per-packet", measured.nanoseconds_each(packets), Unit::NanosecondsPerPacket);
         measured.note_per_cpu_second("packets-per-cpu-second", packets, sheet);
+        if let Some(most) = self.sessions {
+            sheet.value("limit", most as f64, Unit::Count);
+        }
         sheet.value("capacity", self.capacity, Unit::PerSecond);
         sheet.value("pause", self.pause.as_secs_f64() * 1e3, Unit::Milliseconds);
         Ok(())
@@ -122,6 +153,14 @@ impl Stage for Icmp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_papers_limit_of_states_is_far_below_what_eight_clients_need() {
+        assert_eq!([1.0, 0.1, 0.02].map(|scale| limit(40_000.0, scale)), [40_000, 4_000, 1_024]);
+        for scale in [1.0, 0.1, 0.02] {
+            assert!(8 * addresses(scale) as u64 > 9 * limit(40_000.0, scale), "{scale}");
+        }
+    }
 
     #[test]
     fn a_client_sends_as_many_requests_as_the_papers() {

@@ -2,13 +2,13 @@
 
 use super::findings::findings;
 use super::http::Http;
-use super::icmp::Icmp;
+use super::icmp::{Icmp, time as time_of_states};
 use super::published::PUBLISHED;
 use super::topology::{ADDRESSES, DRAWING, DRAWN};
 use super::udp::{Udp, time};
 use super::vpn::Vpn;
 use crate::analyse::{About, Column, Drawing, Finding, Headline, Table, Today};
-use crate::device::{Needs, TaskKind};
+use crate::device::{Needs, TaskKind, find};
 use crate::experiment::contract::{Entry, Experiment, Line, Stage};
 use crate::failure::Result;
 use crate::results::{Asked, Cell, Results};
@@ -50,6 +50,9 @@ const ABOUT: About = About {
         "In the tunnel `wget` fetches over a connection that stays where the server lets it; the translator sees one long UDP flow. OpenVPN \
          and `wget` share the tester's core, so the tester is usually at its limit: compare the CPU time for a file.",
         "The kernel's row is native IPv6 forwarding in the same network; its CPU time is that of its core on received packets.",
+        "PF of the paper had room for 40,000 states, and eight clients need 524,288 within the time for which one is kept. The series with a limit gives it to \
+         devices that have a pool, a remote one as STATES, times the scale, but 1,024 at least: sessions that have no room are refused. It ends after 2 s, or a minute more at scale 1. The kernel's own \
+         limit (nf_conntrack_max) is the machine's and not a namespace's, so that masquerade is not limited here; it is in run.json.",
         "At scale 1 a row has 655,360 echo requests or 65,536 files for each client.",
     ],
     tables: &[
@@ -69,6 +72,20 @@ const ABOUT: About = About {
                 Column { value: "late", title: "late" },
                 Column { value: "connections", title: "tracked" },
                 Column { value: "insert-failed", title: "not tracked" },
+            ],
+        },
+        Table {
+            title: "ICMP, eight clients, with a limit of sessions (at scale 1)",
+            series: "icmp-states",
+            axes: &["states"],
+            columns: &[
+                Column { value: "limit", title: "limit" },
+                Column { value: "loss", title: "loss" },
+                Column { value: "response", title: "response" },
+                Column { value: "requests", title: "requests" },
+                Column { value: "cpu", title: "CPU" },
+                Column { value: "cpu-per-packet", title: "CPU a packet" },
+                Column { value: "memory", title: "memory" },
             ],
         },
         Table {
@@ -131,6 +148,8 @@ const LINEUP: &[Entry] = &[
     Entry { task: TaskKind::Forward, usual: &["kernel"] },
 ];
 
+/// PF's limit in the paper.
+const STATES: f64 = 40_000.0;
 const ALL: [f64; 4] = [1.0, 2.0, 4.0, 8.0];
 const QUICK: [f64; 2] = [1.0, 8.0];
 const SIZES: [f64; 8] = [100.0, 200.0, 400.0, 800.0, 1_600.0, 3_200.0, 6_400.0, 12_800.0];
@@ -151,19 +170,30 @@ impl Experiment for Nat642014 {
         LINEUP
     }
 
-    /// `--set protocols=icmp,udp,http,vpn` chooses.
+    /// `--set protocols=icmp,states,udp,http,vpn` chooses.
     fn cells(&self, asked: &Asked, devices: &[&str]) -> std::result::Result<Vec<Cell>, String> {
         let clients = asked.numbers("clients", if asked.quick { &QUICK } else { &ALL })?;
         if let Some(wrong) = clients.iter().find(|clients| !ALL.contains(clients)) {
             return Err(format!("--set clients: {wrong} is not 1, 2, 4 or 8"));
         }
         let octets = asked.numbers("octets", if asked.quick { &QUICK_SIZES } else { &SIZES })?;
-        let protocols = asked.set.get("protocols").map_or("icmp,udp,http,vpn", String::as_str);
+        let states = asked.numbers("states", &[STATES])?;
+        if let Some(wrong) = states.iter().find(|states| !(1_024.0..=1e7).contains(*states)) {
+            return Err(format!("--set states: {wrong} is not from 1024 to 10000000"));
+        }
+        let usual = match asked.quick && !asked.set.contains_key("states") {
+            true => "icmp,udp,http,vpn",
+            false => "icmp,states,udp,http,vpn",
+        };
+        let protocols = asked.set.get("protocols").map_or(usual, String::as_str);
         let mut places: Vec<(String, &str, f64)> = Vec::new();
         for protocol in protocols.split(',') {
             match protocol {
                 "icmp" => {
                     places.extend(clients.iter().map(|clients| ("icmp".to_owned(), "clients", *clients)))
+                }
+                "states" => {
+                    places.extend(states.iter().map(|states| ("icmp-states".to_owned(), "states", *states)))
                 }
                 "udp" => places.extend(
                     asked
@@ -175,7 +205,9 @@ impl Experiment for Nat642014 {
                     octets.iter().map(move |octets| (format!("http-{clients}"), "octets", *octets))
                 })),
                 "vpn" => places.extend(octets.iter().map(|octets| ("vpn".to_owned(), "octets", *octets))),
-                other => return Err(format!("--set protocols: {other} is not icmp, udp, http or vpn")),
+                other => {
+                    return Err(format!("--set protocols: {other} is not icmp, states, udp, http or vpn"));
+                }
             }
         }
         let cell = |device: &str, (series, axis, value): &(String, &str, f64)| Cell {
@@ -185,7 +217,14 @@ impl Experiment for Nat642014 {
             point: BTreeMap::from([((*axis).to_owned(), *value)]),
             repeat: 0,
         };
-        Ok(places.iter().flat_map(|place| devices.iter().map(move |device| cell(device, place))).collect())
+        let is_limited =
+            |name: &str| find(name).is_none_or(|it| it.has_pool() && it.tasks().contains(&TaskKind::Nat64));
+        let takes_part = |name: &str, series: &str| series != "icmp-states" || is_limited(name);
+        let of_place = |place: &(String, &str, f64)| -> Vec<Cell> {
+            let devices = devices.iter().filter(|device| takes_part(device, &place.0));
+            devices.map(|device| cell(device, place)).collect()
+        };
+        Ok(places.iter().flat_map(of_place).collect())
     }
 
     /// At scale 1 one client is held to a quarter of a device's 65,000 requests a second; files come at about 2,000 a second.
@@ -194,6 +233,7 @@ impl Experiment for Nat642014 {
             Some(clients) => 0.7 + asked.scale * clients * ADDRESSES as f64 / 2_000.0,
             None if cell.series == "udp" => 1.7 + time(asked.scale).as_secs_f64(),
             None if cell.series == "vpn" => 0.7 + asked.scale * ADDRESSES as f64 / 1_000.0,
+            None if cell.series == "icmp-states" => 3.5 + time_of_states(asked.scale).as_secs_f64(),
             None => 1.3 + asked.scale * f64::max(40.0, cell.at("clients") * 10.0),
         }
     }
@@ -203,8 +243,12 @@ impl Experiment for Nat642014 {
             Some(clients) => Ok(Box::new(Http::build(clients, line)?)),
             None if cell.series == "udp" => Ok(Box::new(Udp::build(line)?)),
             None if cell.series == "vpn" => Ok(Box::new(Vpn::build(line)?)),
-            None => Ok(Box::new(Icmp::build(line)?)),
+            None => Ok(Box::new(Icmp::build(line, cell.point.get("states").copied())?)),
         }
+    }
+
+    fn built_for(&self, series: &str) -> &'static [&'static str] {
+        if series == "icmp-states" { &["states"] } else { &[] }
     }
 
     fn drawing(&self) -> Option<&'static Drawing> {
@@ -217,5 +261,28 @@ impl Experiment for Nat642014 {
 
     fn findings(&self, results: &Results) -> Vec<Finding> {
         findings(results)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(set: &[(&str, &str)], quick: bool) -> Vec<String> {
+        let set = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let asked = Asked { set, quick, ..Asked::default() };
+        let cells = Nat642014.cells(&asked, &["sixway", "tayga-masquerade", "kernel"]).unwrap();
+        let limited = cells.iter().filter(|cell| cell.series == "icmp-states");
+        limited.map(|cell| format!("{} {}", cell.device, cell.at("states"))).collect()
+    }
+
+    #[test]
+    fn the_papers_limit_of_states_is_a_series_of_devices_that_have_a_limit() {
+        assert_eq!(series(&[], false), ["sixway 40000"]);
+        assert_eq!(series(&[], true), [""; 0]);
+        assert_eq!(series(&[("states", "20000,40000")], true), ["sixway 20000", "sixway 40000"]);
+        assert_eq!(Nat642014.built_for("icmp-states"), ["states"]);
+        let few = Asked { set: [("states".to_owned(), "5".to_owned())].into(), ..Asked::default() };
+        assert!(Nat642014.cells(&few, &["sixway"]).is_err());
     }
 }

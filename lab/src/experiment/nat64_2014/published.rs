@@ -4,7 +4,7 @@ use crate::analyse::Published;
 
 const TAYGA: &str = "TAYGA 0.9.2 + MASQUERADE";
 const PF: &str = "OpenBSD PF (af-to)";
-const ICMP: &[&str] = &["loss", "response", "response-max", "cpu", "requests"];
+const ICMP: &[&str] = &["loss", "response", "response-max", "cpu", "requests", "response-sd", "cpu-sd"];
 const HTTP: &[&str] = &["files"];
 
 const fn http(
@@ -24,10 +24,10 @@ pub const PUBLISHED: &[Published] = &[
         axis: "clients",
         values: ICMP,
         rows: &[
-            (1.0, &[0.000_02, 1.67, 30.0, 0.888_9, 3_825.0]),
-            (2.0, &[0.000_03, 3.65, 34.7, 0.956_4, 3_928.0]),
-            (4.0, &[0.000_05, 7.42, 52.4, 0.995_5, 4_097.0]),
-            (8.0, &[0.000_07, 28.47, 87.24, 1.0, 4_128.0]),
+            (1.0, &[0.000_02, 1.67, 30.0, 0.888_9, 3_825.0, 0.56, 0.021_6]),
+            (2.0, &[0.000_03, 3.65, 34.7, 0.956_4, 3_928.0, 0.94, 0.017_7]),
+            (4.0, &[0.000_05, 7.42, 52.4, 0.995_5, 4_097.0, 1.7, 0.008_9]),
+            (8.0, &[0.000_07, 28.47, 87.24, 1.0, 4_128.0, 9.21, 0.0]),
         ],
     },
     Published {
@@ -37,10 +37,10 @@ pub const PUBLISHED: &[Published] = &[
         axis: "clients",
         values: ICMP,
         rows: &[
-            (1.0, &[0.000_01, 0.48, 21.3, 0.498_6, 8_536.0]),
-            (2.0, &[0.000_02, 0.7, 30.5, 0.772_3, 14_010.0]),
-            (4.0, &[0.000_07, 1.43, 44.0, 0.911_7, 17_195.0]),
-            (8.0, &[0.000_08, 3.19, 43.4, 0.964_7, 17_944.0]),
+            (1.0, &[0.000_01, 0.48, 21.3, 0.498_6, 8_536.0, 0.22, 0.066_4]),
+            (2.0, &[0.000_02, 0.7, 30.5, 0.772_3, 14_010.0, 0.46, 0.039_1]),
+            (4.0, &[0.000_07, 1.43, 44.0, 0.911_7, 17_195.0, 0.77, 0.018_2]),
+            (8.0, &[0.000_08, 3.19, 43.4, 0.964_7, 17_944.0, 1.15, 0.015_1]),
         ],
     },
     http(TAYGA, "http-1", &[(100.0, &[405.0]), (12_800.0, &[233.0])]),
@@ -65,6 +65,13 @@ mod tests {
         for table in PUBLISHED {
             assert!(table.rows.iter().all(|(_, row)| row.len() == table.values.len()), "{table:?}");
         }
+    }
+
+    #[test]
+    fn deviations_are_those_of_the_table() {
+        let of =
+            |table: usize| ["response-sd", "cpu-sd"].map(|value| PUBLISHED[table].at(8.0, value).unwrap());
+        assert_eq!([of(0), of(1)], [[9.21, 0.0], [1.15, 0.015_1]]);
     }
 
     /// Eight requests of each client are under way, or more because of those that are sent again after 10 ms: so each is counted once.

@@ -89,8 +89,8 @@ pub struct Translator {
 }
 
 impl Translator {
-    /// Builds the network, and starts the device as the first task that it can do.
-    pub fn build(line: &Line<'_>) -> Result<Self> {
+    /// Builds the network, and starts the device as the first task that it can do, with room for so many sessions, if they are limited.
+    pub fn build(line: &Line<'_>, sessions: Option<u64>) -> Result<Self> {
         let native = !line.device.tasks().contains(&TaskKind::Nat64);
         let network = Arc::new(network(native, line.cores)?);
         let place = Place {
@@ -102,7 +102,7 @@ impl Translator {
         };
         let task = match native {
             true => Task::Forward(Forward),
-            false => Task::Nat64(Nat64 { prefix: PREFIX.to_owned(), pool: pool(line) }),
+            false => Task::Nat64(Nat64 { prefix: PREFIX.to_owned(), pool: pool(line), sessions }),
         };
         let running = line.device.start(&place, &task)?;
         Ok(Self { running, network, cores: line.cores, scale: line.asked.scale })

@@ -62,6 +62,7 @@ impl Udp {
             false => Task::Nat64(Nat64 {
                 prefix: super::topology::PREFIX.to_owned(),
                 pool: super::topology::pool(line),
+                sessions: None,
             }),
         };
         let running = line.device.start(&place, &task)?;

@@ -38,7 +38,7 @@ impl Vpn {
             }
         }
         let native = !line.device.tasks().contains(&TaskKind::Nat64);
-        let translator = Translator::build(line)?;
+        let translator = Translator::build(line, None)?;
         let network: &Network = &translator.network;
         if native {
             network.route(CLIENTS[0], "fdb9:a0ab:af17:fffe::/64 via fdb9:a0ab:af17:ffff::1")?;

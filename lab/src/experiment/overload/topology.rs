@@ -84,7 +84,12 @@ impl Scene {
         let (task, target, listens, frames) = if tasks.contains(&TaskKind::Nat64) {
             let pool = if line.device.has_pool() { vec![POOL.to_owned()] } else { Vec::new() };
             let frames: [IpAddr; 2] = [HEAVY6.into(), TRANSLATED_NOBODY.into()];
-            (Task::Nat64(Nat64 { prefix: PREFIX.to_owned(), pool }), TRANSLATED.into(), four, frames)
+            (
+                Task::Nat64(Nat64 { prefix: PREFIX.to_owned(), pool, sessions: None }),
+                TRANSLATED.into(),
+                four,
+                frames,
+            )
         } else if tasks.contains(&TaskKind::Nat44) {
             let task = Nat44 { inside: vec!["198.18.0.0/16".to_owned()], pool: Vec::new() };
             (Task::Nat44(task), SERVER4.into(), four, [HEAVY4.into(), NOBODY4.into()])

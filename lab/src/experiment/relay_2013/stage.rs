@@ -3,17 +3,18 @@
 use super::load::{EACH, FLOWS, HOSTS, OCTETS, RELAY, run, sweep};
 use super::topology::{INSIDE, OUTSIDE, network};
 use crate::device::{Forward, Place, Relay6to4, Running, Task, TaskKind};
+use crate::experiment::calibration::capacity;
 use crate::experiment::contract::{Line, Stage};
+use crate::experiment::measured::measure;
 use crate::experiment::sheet::Sheet;
 use crate::failure::{Failure, Result};
 use crate::interrupt;
 use crate::load::{Outcome, Pace, Until};
-use crate::measure::{CoreTime, Cores, core_time};
-use crate::probe::cpu::cpus;
-use crate::results::{Cell, TesterCost, Unit};
+use crate::measure::{Cores, Reading};
+use crate::results::{Cell, Unit};
 use crate::topology::Network;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// An unanswered request is followed by the next one after this time, as by `ping -i 0`.
 const RESEND: Duration = Duration::from_millis(10);
@@ -78,7 +79,8 @@ impl Relay {
     fn calibrate(&mut self) -> Result<()> {
         self.warm_up()?;
         self.pause = Duration::ZERO;
-        self.capacity = per_second(&self.load(HOSTS.len(), 1.0, Until::Time(CALIBRATION))?);
+        self.capacity =
+            capacity(|| Ok(per_second(&self.load(HOSTS.len(), 1.0, Until::Time(CALIBRATION))?)))?;
         let visit = FLOWS as f64 * f64::from(EACH);
         self.pause = Duration::from_secs_f64(visit / (self.share * self.capacity.max(1.0)));
         Ok(())
@@ -109,37 +111,30 @@ impl Stage for Relay {
             }
             Some(_) | None => self.warm_up()?,
         }
-        let (device, tester) = (core_time(self.cores.device)?, core_time(self.cores.tester)?);
-        let (cpu, ticks) = (self.running.cpu()?, self.guest_ticks()?);
-        let start = Instant::now();
-        let outcome = self.load(cell.at("hosts") as usize, self.scale, Until::Done)?;
-        let took = start.elapsed();
-        let spent = self.running.cpu()?.spent.saturating_sub(cpu.spent);
-        let cores = spent.as_secs_f64() / took.as_secs_f64();
-        let cost = self.cost(&outcome, (took, cores), [device, tester])?;
-        sheet.tester(cost);
+        let ticks = self.guest_ticks()?;
+        let measured = measure(self.running.as_ref(), (self.cores, Reading::Ticks), sheet, || {
+            self.load(cell.at("hosts") as usize, self.scale, Until::Done)
+        })?;
+        let outcome = &measured.outcome;
         sheet.value("sent", outcome.sent as f64, Unit::Count);
         sheet.value("loss", outcome.loss(), Unit::Lost);
         sheet.value("late", outcome.late as f64, Unit::Count);
         sheet.value("duplicated", outcome.duplicated as f64, Unit::Count);
         sheet.times("response", &outcome.latency)?;
-        sheet.value("requests", per_second(&outcome), Unit::PerSecond);
-        sheet.value("packets-both-ways", 2.0 * per_second(&outcome), Unit::PerSecond);
-        sheet.value("cpu", cores, Unit::Cores);
+        sheet.value("requests", per_second(outcome), Unit::PerSecond);
+        sheet.value("packets-both-ways", 2.0 * per_second(outcome), Unit::PerSecond);
         if let (Some(before), Some(after)) = (ticks, self.guest_ticks()?) {
             // A tick of user space is a hundredth of a second.
             let busy = after.saturating_sub(before) as f64 / 100.0;
-            sheet.value("guest-ticks", busy / took.as_secs_f64(), Unit::Cores);
+            sheet.value("guest-ticks", busy / measured.active.as_secs_f64().max(1e-9), Unit::Cores);
             let each = |seconds: f64| seconds * 1e3 / outcome.answered.max(1) as f64;
-            sheet.value("cost", each(spent.as_secs_f64()), Unit::CpuMilliseconds);
+            sheet.value("cost", each(measured.spent.as_secs_f64()), Unit::CpuMilliseconds);
             sheet.value("cost-by-ticks", each(busy), Unit::CpuMilliseconds);
         }
         let packets = 2.0 * outcome.answered.max(1) as f64;
-        sheet.value("cpu-per-packet", spent.as_nanos() as f64 / packets, Unit::NanosecondsPerPacket);
-        sheet.memory(self.running.memory()?);
+        sheet.value("cpu-per-packet", measured.nanoseconds_each(packets), Unit::NanosecondsPerPacket);
         sheet.value("capacity", self.capacity, Unit::PerSecond);
         sheet.value("pause", self.pause.as_secs_f64() * 1e3, Unit::Milliseconds);
-        self.running.commands().into_iter().for_each(|line| sheet.command(line));
         Ok(())
     }
 }
@@ -149,28 +144,6 @@ impl Relay {
     fn guest_ticks(&self) -> Result<Option<u64>> {
         let counters = self.running.counters()?;
         Ok(counters.into_iter().find(|(name, _)| name == "guest_busy_ticks").map(|(_, ticks)| ticks))
-    }
-
-    fn cost(
-        &self,
-        outcome: &Outcome,
-        (took, device_cores): (Duration, f64),
-        before: [CoreTime; 2],
-    ) -> Result<TesterCost> {
-        let (device, tester) = (core_time(self.cores.device)?, core_time(self.cores.tester)?);
-        let generator_cores = outcome.cost.cpu.as_secs_f64() / took.as_secs_f64();
-        // Without a core of its own the tester has all of them.
-        let cores = if self.cores.tester.is_some() { 1 } else { cpus() };
-        let busy = tester.busy_since(&before[1]) * cores as f64;
-        // Other programs on the device's core do not make the device busy. A process's time has part of the interrupts' in it.
-        let own = device_cores + device.interrupts_since(&before[0]);
-        Ok(TesterCost {
-            generator_cores,
-            responder_cores: (busy - generator_cores).max(0.0),
-            device_core_busy: own.min(device.busy_since(&before[0])),
-            late_sends: 0,
-            steal: device.stolen_since(&before[0]),
-        })
     }
 }
 

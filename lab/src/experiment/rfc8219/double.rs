@@ -18,6 +18,6 @@ pub fn scene(line: &Line<'_>) -> Result<Scene> {
     let network = Arc::new(network(line.cores)?);
     network.route("second", "2001:2:0:301::/64 via 2001:2:0:300::1")?;
     let clat = Clat { prefix: PREFIX.to_owned(), hosts: vec![HOST] };
-    let plat = Nat64 { prefix: PREFIX.to_owned(), pool: vec![POOL.to_owned()] };
+    let plat = Nat64 { prefix: PREFIX.to_owned(), pool: vec![POOL.to_owned()], sessions: None };
     both(line, network, Task::Clat(clat), Task::Nat64(plat))
 }

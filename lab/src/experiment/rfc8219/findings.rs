@@ -7,16 +7,20 @@ use crate::results::{Results, Sample, Verdict};
 /// The goal: so much more for each second of CPU time than the other translator in user space.
 const GOAL: f64 = 1.5;
 
-/// Statements on the series of throughput, and on that of concurrent connections.
+/// Statements on the series of throughput, DNS64 and concurrent connections.
 pub fn findings(results: &Results) -> Vec<Finding> {
     let of = |series: &str| -> Vec<Sample> {
         let is_of = |sample: &&Sample| sample.cell.experiment == "rfc8219" && sample.cell.series == series;
         results.samples.iter().filter(is_of).cloned().collect()
     };
     let (throughput, together) = (of("throughput"), of("tcp-capacity"));
+    let searched = [throughput.clone(), of("dns64")].concat();
     let mut all = Vec::new();
+    if !searched.is_empty() {
+        all.push(limits(&searched));
+    }
     if !throughput.is_empty() {
-        all.extend([limits(&throughput), cost(&throughput)]);
+        all.push(cost(&throughput));
     }
     if !together.is_empty() {
         all.push(capacities(&together));
@@ -49,7 +53,10 @@ fn limits(samples: &[Sample]) -> Finding {
     let at_ceiling: Vec<String> = samples
         .iter()
         .filter(ceiling)
-        .map(|sample| format!("{} with {} octets", sample.cell.device, sample.cell.at("frame")))
+        .map(|sample| match sample.cell.series.as_str() {
+            "dns64" => format!("{} with queries", sample.cell.device),
+            _ => format!("{} with {} octets", sample.cell.device, sample.cell.at("frame")),
+        })
         .collect();
     Finding {
         statement: "Every search ended below the tester's own limit.".to_owned(),

@@ -64,9 +64,17 @@ impl Search {
     /// # Errors
     /// A trial could not be made.
     pub fn run<T: Trial>(&self, trial: &mut T) -> Result<Found, T::Error> {
-        let (mut low, mut high) = (self.passed, self.rates.1);
+        self.from(self.rates.1, trial)
+    }
+
+    /// Searches from a rate on, which is doubled until a trial fails: a trial far above the device's limit would take long, or all that there is to send.
+    ///
+    /// # Errors
+    /// A trial could not be made.
+    pub fn from<T: Trial>(&self, first: f64, trial: &mut T) -> Result<Found, T::Error> {
+        let (mut low, mut failed) = (self.passed, None::<f64>);
         let mut found = Found { rate: self.passed, is_at_ceiling: false, trials: Vec::new() };
-        let mut at = self.rates.1;
+        let mut at = first.clamp(self.rates.0, self.rates.1);
         loop {
             let seen = self.undisturbed(trial, at, &mut found)?;
             // A tester that does not keep up has offered less, and it is that rate that passed or failed.
@@ -80,8 +88,12 @@ impl Search {
                     return Ok(found);
                 }
             } else {
-                high = at.min(high);
+                failed = Some(failed.map_or(at, |high| high.min(at)));
             }
+            let Some(high) = failed else {
+                at = (2.0 * at).min(self.rates.1);
+                continue;
+            };
             if high - low <= self.precision * high || high <= self.rates.0 {
                 return Ok(found);
             }
@@ -157,6 +169,29 @@ mod tests {
             assert_eq!(model.trials as usize, found.trials.len());
         }
         assert!((0.5..2.0).contains(&(trials(SEARCH.precision) / all)), "{all} trials on average");
+    }
+
+    #[test]
+    fn a_search_that_grows_finds_the_same_with_no_trial_far_above_it() {
+        for seed in 0..200 {
+            let capacity = 2_000.0 + Random(seed).share() * 900_000.0;
+            let mut model = model(capacity, seed);
+            let found = match SEARCH.from(8_000.0, &mut model) {
+                Ok(found) => found,
+                Err(never) => match never {},
+            };
+            assert!(found.rate <= capacity && found.rate >= capacity * 0.985 - 1.0, "{capacity}: {found:?}");
+            let highest = found.trials.iter().map(|(rate, ..)| *rate).fold(0.0, f64::max);
+            assert!(!found.is_at_ceiling && highest <= f64::max(8_000.0, 2.0 * capacity), "{found:?}");
+        }
+        let from = |model: &mut Model| match SEARCH.from(8_000.0, model) {
+            Ok(found) => found,
+            Err(never) => match never {},
+        };
+        let found = from(&mut model(2_000_000.0, 1));
+        assert!(found.is_at_ceiling && found.rate == 1_000_000.0, "{found:?}");
+        let found = from(&mut Model { tester: 100_000.0, ..model(2_000_000.0, 1) });
+        assert!(found.is_at_ceiling && found.rate == 100_000.0, "{found:?}");
     }
 
     #[test]

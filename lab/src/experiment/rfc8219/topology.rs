@@ -101,7 +101,11 @@ impl Scene {
         let tasks = line.device.tasks();
         let (task, target, any) = if tasks.contains(&TaskKind::Nat64) {
             let pool = if line.device.has_pool() { vec![pool.to_owned()] } else { Vec::new() };
-            (Task::Nat64(Nat64 { prefix: PREFIX.to_owned(), pool }), TRANSLATED.into(), [four, six])
+            (
+                Task::Nat64(Nat64 { prefix: PREFIX.to_owned(), pool, sessions: None }),
+                TRANSLATED.into(),
+                [four, six],
+            )
         } else if tasks.contains(&TaskKind::Nat44) {
             let task = Nat44 { inside: vec!["198.18.0.0/16".to_owned()], pool: Vec::new() };
             (Task::Nat44(task), FAR4.into(), [four, four])

@@ -6,6 +6,9 @@ use super::topology::{Terrain, network};
 use super::way::{TEREDO_HOST4, Target, Way};
 use crate::device::{Change, Device, Place, Running};
 use crate::experiment::contract::Line;
+use crate::experiment::measured::{Measured, measure, own};
+use crate::experiment::several::Several;
+use crate::experiment::sheet::Sheet;
 use crate::failure::{Failure, Result};
 use crate::impair::ImpairedWire;
 use crate::interrupt;
@@ -204,14 +207,20 @@ impl AtWork {
         let before = self.spent()?;
         let meter = Meter::begin(self.cores, Reading::Ticks)?;
         let outcome = load()?;
-        let spent = self.spent()?.saturating_sub(before);
-        let cost = meter.end(&outcome, spent)?;
+        let after = Several(&self.running).cpu()?;
+        let spent = after.spent.saturating_sub(before);
+        let cost = meter.end(&outcome, own(after.source, spent))?;
         Ok((outcome, cost, spent))
+    }
+
+    /// Runs a load and writes on the sheet what it cost, how the CPU time of both ends varied, and their memory.
+    pub fn measured(&self, sheet: &mut Sheet, load: impl FnOnce() -> Result<Outcome>) -> Result<Measured> {
+        measure(&Several(&self.running), (self.cores, Reading::Ticks), sheet, load)
     }
 
     /// CPU time of both ends.
     pub fn spent(&self) -> Result<Duration> {
-        self.running.iter().map(|end| Ok(end.cpu()?.spent)).sum()
+        Ok(Several(&self.running).cpu()?.spent)
     }
 
     /// Command lines and configurations of the device, and of what makes the path worse.

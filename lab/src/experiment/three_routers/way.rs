@@ -209,7 +209,8 @@ impl Way {
                 ]
             }
             Self::Nat64 => {
-                vec![a(Task::Nat64(Nat64 { prefix: "2001:db8:64::/96".to_owned(), pool: Vec::new() }))]
+                let (prefix, pool) = ("2001:db8:64::/96".to_owned(), Vec::new());
+                vec![a(Task::Nat64(Nat64 { prefix, pool, sessions: None }))]
             }
             Self::Nat46 => vec![a(Task::Nat46(Nat46 {
                 clients: "10.1.0.0/24".to_owned(),

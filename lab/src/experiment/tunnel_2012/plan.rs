@@ -19,6 +19,7 @@ const RATES: &[Column] = &[
     Column { value: "ipv6", title: "native IPv6" },
     Column { value: "ipv4", title: "native IPv4" },
     Column { value: "cpu", title: "CPU of both routers" },
+    Column { value: "memory", title: "memory of both" },
 ];
 
 const FILES: &[Column] = &[
@@ -57,6 +58,8 @@ const ABOUT: About = About {
                 Column { value: "smoothed-half", title: "smoothed, a = 0.5" },
                 Column { value: "smoothed-seven-eighths", title: "smoothed, a = 0.875" },
                 Column { value: "loss", title: "loss" },
+                Column { value: "cpu", title: "CPU of both routers" },
+                Column { value: "memory", title: "memory of both" },
             ],
         },
         Table { title: "TCP, by octets of a write", series: "tcp", axes: &["octets"], columns: RATES },

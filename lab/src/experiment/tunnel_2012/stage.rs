@@ -48,10 +48,10 @@ impl Tunnel {
             self.at_work.is_reached(target, octets)?;
         }
         let echo = |target| self.at_work.echo(target, octets, count);
-        let (through, cost, spent) = self.at_work.metered(|| echo(tunnel))?;
+        let measured = self.at_work.measured(sheet, || echo(tunnel))?;
         let (six, four) = (echo(NATIVE6)?, echo(NATIVE4)?);
-        sheet.tester(cost);
-        for (name, outcome) in [("tunnel", &through), ("ipv6", &six), ("ipv4", &four)] {
+        let through = &measured.outcome;
+        for (name, outcome) in [("tunnel", through), ("ipv6", &six), ("ipv4", &four)] {
             sheet.times(name, &outcome.latency)?;
         }
         let overhead = (through.latency.mean() - six.latency.mean()) / 1e6;
@@ -66,7 +66,8 @@ impl Tunnel {
             sheet.value(name, last, Unit::Milliseconds);
         }
         let packets = 2.0 * through.answered.max(1) as f64;
-        sheet.value("cpu-per-packet", spent.as_nanos() as f64 / packets, Unit::NanosecondsPerPacket);
+        sheet.value("cpu-per-packet", measured.nanoseconds_each(packets), Unit::NanosecondsPerPacket);
+        sheet.value("sent", through.sent as f64, Unit::Count);
         Ok(())
     }
 
@@ -89,13 +90,11 @@ impl Tunnel {
         octets: impl Fn(&Outcome) -> u64,
     ) -> Result<()> {
         let tunnel = self.at_work.way().target();
-        let (through, cost, spent) = self.at_work.metered(|| load(tunnel))?;
+        let through = self.at_work.measured(sheet, || load(tunnel))?.outcome;
         let (six, four) = (load(NATIVE6)?, load(NATIVE4)?);
-        sheet.tester(cost);
         for (name, outcome) in [("tunnel", &through), ("ipv6", &six), ("ipv4", &four)] {
             sheet.value(name, bits_per_second(octets(outcome), outcome), Unit::BitsPerSecond);
         }
-        sheet.value("cpu", spent.as_secs_f64() / through.took.as_secs_f64().max(1e-9), Unit::Cores);
         sheet.value("sent", through.sent as f64, Unit::Count);
         Ok(())
     }

@@ -113,7 +113,11 @@ fn forward() -> Result<Scene> {
 
 fn nat64() -> Result<Scene> {
     let network = network(&[&IN6, &OUT4], &[BY6, BACK4])?;
-    let task = Nat64 { prefix: "2001:db8:64::/96".to_owned(), pool: vec!["198.51.100.0/28".to_owned()] };
+    let task = Nat64 {
+        prefix: "2001:db8:64::/96".to_owned(),
+        pool: vec!["198.51.100.0/28".to_owned()],
+        sessions: None,
+    };
     Ok(scene(network, Task::Nat64(task), &[], &[("client", "2001:db8:64::203.0.113.2")]))
 }
 
@@ -136,7 +140,7 @@ fn clat() -> Result<Scene> {
     let network = network(&[&IN4, &OUT6, &beyond], &routes)?;
     let prefix = "2001:db8:64::/96".to_owned();
     let hosts = vec![(CLIENT, Ipv6Addr::new(0x2001, 0xdb8, 3, 0, 0, 0, 0, 8))];
-    let plat = Nat64 { prefix: prefix.clone(), pool: vec!["198.51.100.0/28".to_owned()] };
+    let plat = Nat64 { prefix: prefix.clone(), pool: vec!["198.51.100.0/28".to_owned()], sessions: None };
     let far = ("server", Task::Nat64(plat));
     Ok(scene(network, Task::Clat(Clat { prefix, hosts }), &[far], &[("client", "198.18.0.2")]))
 }

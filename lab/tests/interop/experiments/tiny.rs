@@ -76,6 +76,7 @@ fn asked(experiment: &dyn Experiment, devices: &[&str], set: &[(&str, &str)]) ->
         set: set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
         seed: 1,
         pin: true,
+        ..Asked::default()
     }
 }
 
