@@ -84,14 +84,12 @@ impl Device for Small {
         let Task::Nat64(Nat64 { prefix, .. }) = task else {
             return Err(Failure::Unexpected("not a NAT64".to_owned()));
         };
-        // The setting is written behind the prefix, in front of the next line.
-        let prefix = format!("{prefix}\"\nmax_sessions = {ROOM}\n# \"");
         let rules = "table inet strict { chain pre { type filter hook prerouting priority 0; ct state invalid drop; }; }";
         let mut nft = command("nft")?;
         nft.arg(rules);
         place.network.host(place.host)?.run(nft, Duration::from_secs(10))?.succeeded()?;
         let pool = vec!["198.19.1.1/32".to_owned()];
-        Self::sixway()?.start(place, &Task::Nat64(Nat64 { prefix, pool }))
+        Self::sixway()?.start(place, &Task::Nat64(Nat64 { prefix: prefix.clone(), pool, sessions: Some(ROOM) }))
     }
 }
 
