@@ -8,10 +8,15 @@ use super::proof::sessions::{self, Session};
 use super::proof::world::{NAT44, NAT64};
 use super::proof::worlds;
 use sixway_dataplane::engine::Engine;
-use sixway_dataplane::nat::Direction;
+use sixway_dataplane::nat::{Direction, NatProtocol};
 use sixway_dataplane::offload::{FastPath, FlowHandle, mark};
-use sixway_fastpath::layout::{Config, FLOW_ACTIVE, FLOW_ARMED, Flow, flow_state, flow_word};
+use sixway_fastpath::layout::{
+    Config, FLOW_ACTIVE, FLOW_ARMED, FLOW_RESTING, Flow, PASSED, flow_state, flow_word,
+};
 use std::time::Duration;
+
+/// Packets that were left to the engine because they begin or end a connection (`PASS_FLAGS` in `layout.h`).
+const PASSED_FLAGS: u32 = PASSED as u32 + 3;
 
 /// A program, and sessions for its table, none of them in it.
 struct Stage {
@@ -155,6 +160,37 @@ fn an_entry_that_was_removed_forwards_nothing_and_neither_does_one_that_is_armed
             assert!(stage.is_forwarded(&session, true) && stage.is_forwarded(&session, false));
             assert_ne!(stage.halves(again)[0].word, word, "it is another incarnation");
         }
+    });
+}
+
+/// They change the state of the session, which the engine has to know; on an armed entry they leave no mark either.
+#[test]
+fn what_begins_or_ends_a_connection_of_a_session_is_the_engines_in_every_state() {
+    at_both_hooks(unchanged, |mut stage| {
+        let session = stage.usual().into_iter().find(|one| one.protocol == NatProtocol::Tcp).unwrap();
+        let is_left = |stage: &Stage| {
+            for flags in [0x02, 0x12, 0x01, 0x11, 0x04, 0x14, 0x03, 0x06, 0xff] {
+                for (port, outward) in [(Port::Inner, true), (Port::Outer, false)] {
+                    let frame = framed(port, &session.packet(outward, flags));
+                    let before = stage.rig.counted(PASSED_FLAGS).0;
+                    let ran = stage.rig.run(&frame, stage.scene.index(port));
+                    assert_eq!((ran.verdict, &ran.frame), (Ruling::Pass, &frame), "{flags:#x}");
+                    assert_eq!(stage.rig.counted(PASSED_FLAGS).0, before + 1, "{flags:#x}");
+                }
+            }
+        };
+        is_left(&stage);
+        let handle = stage.rig.writer.arm(&session.flow()).unwrap();
+        let words = |stage: &Stage| stage.halves(handle).map(|half| half.word);
+        let armed = words(&stage);
+        is_left(&stage);
+        assert_eq!(words(&stage), armed);
+        stage.rig.writer.force(handle);
+        is_left(&stage);
+        assert!(stage.is_forwarded(&session, true) && stage.is_forwarded(&session, false));
+        stage.rig.writer.remove(handle);
+        assert!(words(&stage).iter().all(|word| flow_state(*word) == FLOW_RESTING));
+        is_left(&stage);
     });
 }
 

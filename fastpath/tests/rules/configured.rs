@@ -198,6 +198,11 @@ fn connections_begin_and_end_in_the_programs() {
             ] {
                 examples.push(("out", out(&body), sent(&result)));
                 examples.push(("in", came(&body), taken(&result)));
+                // Nothing is left of the packet before.
+                for body in [self::body(), Body::Echo(true, vec![1, 2])] {
+                    examples.push(("no TCP, out", out(&body), sent(&body)));
+                    examples.push(("no TCP, in", came(&body), taken(&body)));
+                }
             }
             let is_lowered = policy.clamp_mss;
             examples.push(("late, out", out(&late), if is_lowered { None } else { sent(&late) }));
@@ -214,12 +219,33 @@ fn connections_begin_and_end_in_the_programs() {
                         came(&syn),
                         if is_lowered { None } else { taken(&syn) },
                     ),
+                    ("less is known to fit: a datagram in", came(&body()), taken(&body())),
                     ("less is known to fit: data in", came(&data), taken(&data)),
                     ("less is known to fit: FIN in", came(&fin), taken(&fin)),
                 ],
             );
         });
     }
+}
+
+/// The outer packets are fragmented where less fits.
+#[test]
+fn an_mss_by_a_fixed_mtu_does_not_depend_on_what_is_known_of_the_path() {
+    namespace::in_namespace("fixed", || {
+        let policy = TunnelPolicy {
+            mtu: TunnelMtu::Static(1_400),
+            outer_fragments: OuterFragments::Allowed,
+            ..TunnelPolicy::default()
+        };
+        let config = ConfiguredConfig { policy, ..tunnel(Some(REMOTE), "2001:db8:7::/48") };
+        let mut bench = Harness::new(scene(&["2001:db8:7::/48"]), &one(config));
+        bench.narrow(REMOTE);
+        let came =
+            |mss| in_tunnel(REMOTE, LOCAL, Head::default(), ipv6(THERE, HERE, head(64), &Body::syn(mss)));
+        let taken = |mss| Some(ipv6(THERE, HERE, head(63), &Body::syn(mss)));
+        let examples = [(1_341, 1_340), (1_340, 1_340), (536, 536)];
+        check(&mut bench, examples.map(|(mss, most)| ("SYN in", came(mss), taken(most))).to_vec());
+    });
 }
 
 /// Unless the operator says otherwise, the host's packet filter sees who opens connections.
@@ -230,16 +256,30 @@ fn a_syn_is_left_to_the_engine_unless_it_may_be_forwarded() {
             let policy = TunnelPolicy { clamp_mss, ..TunnelPolicy::default() };
             let config = ConfiguredConfig { policy, ..tunnel(Some(REMOTE), "2001:db8:7::/48") };
             let mut bench = Harness::without_syn(scene(&["2001:db8:7::/48"]), &one(config));
+            let outer = Head { dont_fragment: false, ..Head::default() };
             let out = |body: &Body| ipv6(HERE, THERE, head(64), body);
             let came =
                 |body: &Body| in_tunnel(REMOTE, LOCAL, Head::default(), ipv6(THERE, HERE, head(64), body));
             let mut examples = vec![];
-            for body in [Body::Tcp(0x02, vec![]), Body::Tcp(0x12, vec![]), Body::syn(0), Body::syn(536)] {
+            let without_mss = Body::Syn(vec![1, 1, 1, 1]);
+            let all = [0, 1, 2, 536, 1_220, 9_000, 65_535].map(Body::syn).into_iter();
+            for body in all.chain([Body::Tcp(0x02, vec![]), Body::Tcp(0x12, vec![]), without_mss]) {
                 examples.push(("SYN out", out(&body), None));
                 examples.push(("SYN in", came(&body), None));
             }
-            for body in [Body::Tcp(0x11, vec![]), Body::Tcp(0x04, vec![])] {
-                examples.push(("end in", came(&body), Some(ipv6(THERE, HERE, head(63), &body))));
+            for body in [
+                Body::Tcp(0x11, vec![]),
+                Body::Tcp(0x04, vec![]),
+                Body::Tcp(0x10, vec![1]),
+                self::body(),
+                Body::Echo(true, vec![1, 2]),
+            ] {
+                examples.push(("no SYN, in", came(&body), Some(ipv6(THERE, HERE, head(63), &body))));
+                examples.push((
+                    "no SYN, out",
+                    out(&body),
+                    Some(in_tunnel(LOCAL, REMOTE, outer, ipv6(HERE, THERE, head(63), &body))),
+                ));
             }
             check(&mut bench, examples);
         });
