@@ -4,11 +4,12 @@ use super::farther::Farther;
 use super::findings::findings;
 use super::ipsec::{self, Ipsec};
 use super::overhead::Form;
-use super::published::PUBLISHED;
+use super::published::{HEADLINES, PUBLISHED};
 use super::stage::{Headers, Kind, Mechanism};
-use crate::analyse::{About, Column, Drawing, Figure, Finding, Kind as Shape, Table};
+use crate::analyse::{About, Column, Drawing, Figure, Finding, Headline, Kind as Shape, Table};
 use crate::device::{Needs, Realm, TaskKind, find};
 use crate::experiment::contract::{Entry, Experiment, Line, Stage};
+use crate::experiment::peers::{Part, part};
 use crate::experiment::three_routers::{BadPath, DRAWING, DRAWN, Way};
 use crate::failure::Result;
 use crate::results::{Asked, Cell, Results};
@@ -55,6 +56,7 @@ const ABOUT: About = About {
         "Forms of headers: 1 IPv4, 2 IPv6, 3 IPv6 in IPv4, 4 IPv4 in IPv6, 5 IPv6 in UDP in IPv4. They are computed from packets that our encoders write, in a frame of 1,514 octets, as a share of the data; the paper truncates, and its 4.25 % is a misprint of 4.22 %.",
         "Loads: 1 echo requests, 2 TCP, 3 UDP, 4 transactions over UDP, 5 over a TCP connection, 6 over a TCP connection each, 7 TCP with a segment for each write, 8 TCP with segments of that size at most. Transactions have 16 octets each way.",
         "Native is the client's own version of IP by the same routers, measured right after the mechanism in each cell; the verdict is that of the load through the mechanism.",
+        "Devices in guests are compared with the native way by the same guests, which is in their rows, and with no device of this host. Of ISATAP and DS-Lite some devices know one end: Sixway is the host of the former and the AFTR of the latter then, and its CPU time is counted with theirs.",
         "Configured tunnels and 6to4 are between routers a and c, ISATAP between the client and router c, NAT64 stands for NAT-PT, DS-Lite for DSTM: both translate or tunnel what the papers' did, with a state of another kind.",
         "Teredo has a network of its own: a client behind a NAT, a server and a relay, all by the device. Its native way is IPv4 through the NAT.",
         "NAT46 has no echo requests of more than 1,452 octets: it keeps no state for fragments, and those of ICMP cannot be translated without (RFC 7915 §1.2).",
@@ -149,17 +151,50 @@ const ABOUT: About = About {
 };
 
 const USUAL: &[&str] = &["sixway"];
+const TUNNELS: &[&str] = &["sixway", "sixway-tc", "sixway-xdp", "linux-sit"];
 const LINEUP: &[Entry] = &[
-    Entry { task: TaskKind::Configured, usual: USUAL },
-    Entry { task: TaskKind::Router6to4, usual: USUAL },
-    Entry { task: TaskKind::IsatapRouter, usual: USUAL },
+    Entry { task: TaskKind::Configured, usual: TUNNELS },
+    Entry { task: TaskKind::Router6to4, usual: TUNNELS },
+    Entry { task: TaskKind::IsatapRouter, usual: TUNNELS },
     Entry { task: TaskKind::IsatapHost, usual: USUAL },
-    Entry { task: TaskKind::Nat64, usual: USUAL },
+    Entry {
+        task: TaskKind::Nat64,
+        usual: &["sixway", "sixway-tc", "sixway-xdp", "tayga-masquerade", "jool"],
+    },
     Entry { task: TaskKind::Nat46, usual: USUAL },
     Entry { task: TaskKind::Aftr, usual: USUAL },
-    Entry { task: TaskKind::B4, usual: USUAL },
-    Entry { task: TaskKind::TeredoRelay, usual: USUAL },
+    Entry { task: TaskKind::B4, usual: &["sixway", "linux-ip6tnl"] },
+    Entry { task: TaskKind::TeredoRelay, usual: &["sixway", "miredo"] },
     Entry { task: TaskKind::Concentrator, usual: USUAL },
+];
+
+/// Devices that Sixway is compared with.
+const PEERS: &[&str] =
+    &["sixway-tc", "sixway-xdp", "linux-sit", "linux-ip6tnl", "tayga-masquerade", "jool", "miredo"];
+/// Loads and sizes at which they are in a quick run, and the one that has no other part in it.
+const BRIEF: [(Kind, &[f64]); 3] =
+    [(Kind::Ping, &[1_024.0]), (Kind::Tcp, &[64.0, 1_024.0]), (Kind::TcpRr, &[])];
+
+/// Whether a device has this load in a run.
+fn is_in(device: &str, kind: Kind, octets: Option<f64>, asked: &Asked) -> bool {
+    match part(device, PEERS, asked) {
+        Part::Whole => true,
+        Part::Nothing => false,
+        // Both hooks are compared at other places.
+        Part::Brief if device == "sixway-tc" => false,
+        Part::Brief => {
+            BRIEF.iter().any(|(of, sizes)| *of == kind && octets.is_none_or(|octets| sizes.contains(&octets)))
+        }
+    }
+}
+
+/// Values that are drawn by size: pings, TCP and UDP.
+const BY_OCTETS: [(&str, &str, &[(&str, f64)]); 5] = [
+    ("response", "response time", &[("load", 1.0)]),
+    ("throughput", "throughput of TCP", &[("load", 2.0)]),
+    ("throughput", "throughput of UDP", &[("load", 3.0)]),
+    ("cpu", "CPU with TCP", &[("load", 2.0)]),
+    ("cpu", "CPU with UDP", &[("load", 3.0)]),
 ];
 
 /// From the smallest to the greatest of the paper.
@@ -177,10 +212,9 @@ fn cell(series: &str, device: &str, point: &[(&str, f64)]) -> Cell {
     }
 }
 
-/// Whether a device can be both ends of a mechanism.
+/// Whether a device can be both ends of a mechanism, or that end which a partner does not do.
 fn plays(device: &str, way: Way) -> bool {
-    let tasks = find(device).map_or(&[][..], |device| device.tasks());
-    way.kinds().iter().all(|kind| tasks.contains(kind))
+    find(device).is_some_and(|device| way.is_known_to(device))
 }
 
 /// What may be chosen by `--set series`.
@@ -289,23 +323,28 @@ impl Experiment for Mechanisms2006 {
             for device in devices.iter().filter(|device| plays(device, way)) {
                 for kind in Kind::ALL.into_iter().filter(|kind| loads.contains(&f64::from(*kind as u8))) {
                     let load = ("load", f64::from(kind as u8));
-                    if kind.transaction().is_some() {
+                    if kind.transaction().is_some() && is_in(device, kind, None, asked) {
                         cells.push(cell(way.name(), device, &[load]));
                     }
-                    let sizes = sizes.iter().filter(|size| kind.has(**size) && carries(way, kind, **size));
+                    let sizes = sizes.iter().filter(|size| {
+                        kind.has(**size)
+                            && carries(way, kind, **size)
+                            && is_in(device, kind, Some(**size), asked)
+                    });
                     cells.extend(sizes.map(|size| cell(way.name(), device, &[load, ("octets", *size)])));
                 }
             }
         }
+        let is_whole = |device: &str| part(device, PEERS, asked) == Part::Whole;
         for way in Way::EVERY.into_iter().filter(|way| is_wanted(*way)) {
-            for device in devices.iter().filter(|device| plays(device, way)) {
+            for device in devices.iter().filter(|device| plays(device, way) && is_whole(device)) {
                 for (series, point) in far_points(way, asked)?.into_iter().filter(|(series, _)| has(series)) {
                     cells.push(cell(series, device, &point));
                 }
             }
         }
         for way in Way::ALL.into_iter().filter(|way| has("ipsec") && is_wanted(*way)) {
-            let is_protected = |device: &&&str| plays(device, way) && has_ipsec(device);
+            let is_protected = |device: &&&str| plays(device, way) && has_ipsec(device) && is_whole(device);
             for device in devices.iter().filter(|_| way.protection().is_some()).filter(is_protected) {
                 let points = ipsec_points(way, asked.quick);
                 cells.extend(points.iter().map(|point| cell("ipsec", device, point)));
@@ -346,18 +385,32 @@ impl Experiment for Mechanisms2006 {
 
     fn figures(&self) -> Vec<Figure> {
         let titles = ["Configured tunnel", "6to4", "ISATAP", "NAT64", "NAT46", "DS-Lite", "Teredo"];
-        let figure = |(way, title): (Way, &'static str)| Figure {
-            group: "",
-            title,
-            series: way.name(),
-            axis: "octets",
-            axis_title: "octets",
-            value: "response",
-            kind: Shape::Lines,
-            at: &[("load", 1.0)],
-            logarithmic: false,
+        let of_way = |(way, group): (Way, &'static str)| {
+            let by_octets =
+                |(value, title, at): (&'static str, &'static str, &'static [(&'static str, f64)])| Figure {
+                    group,
+                    title,
+                    series: way.name(),
+                    axis: "octets",
+                    axis_title: "octets",
+                    value,
+                    kind: Shape::Lines,
+                    at,
+                    logarithmic: false,
+                };
+            let transactions = Figure {
+                axis: "load",
+                axis_title: "4 UDP, 5 TCP, 6 a connection each",
+                kind: Shape::Bars,
+                ..by_octets(("transactions", "transactions", &[]))
+            };
+            BY_OCTETS.map(by_octets).into_iter().chain([transactions]).collect::<Vec<_>>()
         };
-        Way::ALL.into_iter().zip(titles).map(figure).collect()
+        Way::ALL.into_iter().zip(titles).flat_map(of_way).collect()
+    }
+
+    fn headlines(&self) -> &'static [Headline] {
+        HEADLINES
     }
 
     fn findings(&self, results: &Results) -> Vec<Finding> {
@@ -380,5 +433,42 @@ mod tests {
         assert_eq!(sizes("nat64", 1.0), QUICK);
         assert_eq!(sizes("nat46", 3.0), QUICK);
         assert_eq!(sizes("nat46", 1.0), [64.0, 1_024.0]);
+    }
+
+    #[test]
+    fn what_the_paper_drew_is_drawn() {
+        let figures = Mechanisms2006.figures();
+        for (value, load) in [("response", 1.0), ("throughput", 2.0), ("throughput", 3.0), ("cpu", 2.0)] {
+            let of = |it: &&Figure| it.series == "6to4" && it.value == value && it.at == [("load", load)];
+            assert_eq!(figures.iter().filter(of).count(), 1, "{value} of load {load}");
+        }
+        assert!(figures.iter().any(|it| it.value == "transactions"));
+    }
+
+    #[test]
+    fn others_are_measured_without_being_named_and_a_quick_run_compares_at_a_few_places() {
+        let usual: Vec<&str> = LINEUP.iter().flat_map(|entry| entry.usual).copied().collect();
+        assert!(PEERS.iter().all(|peer| usual.contains(peer)));
+        let all = [&["sixway"], PEERS].concat();
+        let cells = |quick, repeats| {
+            Mechanisms2006.cells(&Asked { quick, repeats, ..Asked::default() }, &all).unwrap()
+        };
+        let of = |cells: &[Cell], series: &str, device: &str| {
+            cells.iter().filter(|cell| cell.series == series && cell.device == device).count()
+        };
+        let full = cells(false, 3);
+        for (series, device) in [
+            ("configured", "linux-sit"),
+            ("isatap", "linux-sit"),
+            ("isatap", "sixway-xdp"),
+            ("nat64", "jool"),
+            ("ds-lite", "linux-ip6tnl"),
+            ("teredo", "miredo"),
+        ] {
+            assert_eq!(of(&full, series, device), of(&full, series, "sixway"), "{series} {device}");
+            assert_eq!(of(&cells(true, 3), series, device), 4, "{series} {device}");
+            assert_eq!(of(&cells(true, 1), series, device), 0, "{series} {device}");
+        }
+        assert_eq!(of(&cells(true, 3), "hops", "linux-sit"), 0);
     }
 }

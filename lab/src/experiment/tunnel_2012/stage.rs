@@ -3,7 +3,7 @@
 use super::breakdown::{breakdown, life};
 use super::flow::flow;
 use super::programs::{by_ditg, ftp};
-use super::smoothing::{smoothed, times};
+use super::smoothing::{SMOOTHED, smoothed, times};
 use crate::experiment::contract::{Line, Stage};
 use crate::experiment::sheet::Sheet;
 use crate::experiment::three_routers::{
@@ -25,19 +25,13 @@ pub struct Tunnel {
     at_work: AtWork,
     device: &'static str,
     scale: f64,
-    is_quick: bool,
 }
 
 impl Tunnel {
     /// Builds the network and starts the routers.
     pub fn build(line: &Line<'_>) -> Result<Self> {
         let at_work = AtWork::build(Way::SixToFour, Terrain::DRAWN, line)?;
-        Ok(Self {
-            at_work,
-            device: line.device.card().name,
-            scale: line.asked.scale,
-            is_quick: line.asked.quick,
-        })
+        Ok(Self { at_work, device: line.device.card().name, scale: line.asked.scale })
     }
 
     /// By echo requests of our own, and by `ping`, whose times are smoothed.
@@ -60,7 +54,7 @@ impl Tunnel {
         let by_ping = self.ping(tunnel, octets, count.min(200), sheet)?;
         let mean = by_ping.iter().sum::<f64>() / by_ping.len().max(1) as f64;
         sheet.value("by-ping", mean, Unit::Milliseconds);
-        for (name, a) in [("smoothed-half", 0.5), ("smoothed-seven-eighths", 0.875)] {
+        for (name, a) in SMOOTHED {
             let last =
                 smoothed(&by_ping, a).ok_or_else(|| Failure::Unexpected("ping had no answer".to_owned()))?;
             sheet.value(name, last, Unit::Milliseconds);
@@ -115,7 +109,7 @@ impl Stage for Tunnel {
             "rtt" => self.round_trips(octets, sheet)?,
             "breakdown" => breakdown(at_work, octets, packets(self.scale), sheet)?,
             "ftp" => ftp(at_work, self.scale, sheet)?,
-            "ditg" => by_ditg(at_work, octets, (self.scale, !self.is_quick), sheet)?,
+            "ditg" => by_ditg(at_work, octets, self.scale, sheet)?,
             "tcp" => {
                 let stream = Stream { write: octets, no_delay: false, segment: None };
                 self.rates(sheet, |target| at_work.tcp(target, stream, time), |outcome| outcome.octets)?;
