@@ -281,8 +281,8 @@ mod tests {
     #[test]
     fn udp_and_teredo_have_their_statements() {
         let udp = |share| vec![throughput("nat64", (3.0, 64.0), share)];
-        assert_eq!(of(udp(0.93), "UDP").unwrap().0, Outcome::Holds);
-        assert_eq!(of(udp(0.4), "UDP").unwrap().0, Outcome::DoesNotHold);
+        assert_eq!(of(udp(0.93), "throughput of UDP").unwrap().0, Outcome::Holds);
+        assert_eq!(of(udp(0.4), "throughput of UDP").unwrap().0, Outcome::DoesNotHold);
         let teredo =
             |small| vec![throughput("teredo", (2.0, 64.0), small), throughput("teredo", (2.0, 1_024.0), 0.8)];
         assert_eq!(of(teredo(0.3), "Teredo loses").unwrap().0, Outcome::Holds);

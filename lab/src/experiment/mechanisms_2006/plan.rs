@@ -62,7 +62,7 @@ const ABOUT: About = About {
         "NAT46 has no echo requests of more than 1,452 octets: it keeps no state for fragments, and those of ICMP cannot be translated without (RFC 7915 §1.2).",
         "Tunnels over IPv4 have an MTU of 1,480 octets; Teredo has 1,280.",
         "Mechanisms: 1 configured tunnel, 2 6to4, 3 ISATAP, 4 NAT64, 5 NAT46, 6 DS-Lite, 7 Teredo, 8 4over6, of which only the control plane is measured. Hops are routers between a and c; the background is 50 Mbit/s of packets of 1,400 octets, half of the paper's links.",
-        "The narrower link is the one in front of router c, with an MTU of 1,400 octets. DF 0 lets ping's packets be split on their way, DF 1 does not. The first requests find the path's MTU: requests are sent until one is answered, and those after it are counted.",
+        "The narrower link is the one in front of router c, with an MTU of 1,400 octets. DF 0 lets packets of ping and UDP be split, by routers with IPv4 and by the sender for the path's MTU with IPv6, DF 1 does not. The first requests find the path's MTU: requests are sent until one is answered, and those after it are counted.",
         "The control plane is all traffic that passes router b, or the NAT's link: while the mechanism is idle, or from a start of both ends to the first answer through it. Solicitations and advertisements are those of routers, leases are messages of DHCPv4 in DHCPv6. Echoes are the test's own, and those by which a Teredo client looks for a relay.",
         "IPsec is ESP in tunnel mode with AES-GCM and fixed keys, between routers a and c, around the packets of the mechanism and around native IPv6 (ESP 1; 0 is without). It takes a kernel with ESP, so that it is measured in guests only: --devices linux-sit,sixway-in-guest.",
         "The published CPU figures are increases on the paper's routers, averages over its sizes.",
@@ -95,13 +95,16 @@ const ABOUT: About = About {
                 Column { value: "native-response", title: "native response" },
                 Column { value: "throughput", title: "throughput" },
                 Column { value: "native-throughput", title: "native throughput" },
+                Column { value: "transactions", title: "transactions" },
+                Column { value: "native-transactions", title: "native transactions" },
+                Column { value: "cpu", title: "CPU of both ends" },
                 Column { value: "loss", title: "loss" },
             ],
         },
         Table {
-            title: "Pings over a narrower second link",
+            title: "Pings (load 1) and UDP (3) over a narrower second link",
             series: "narrow",
-            axes: &["way", "octets", "df"],
+            axes: &["way", "load", "octets", "df"],
             columns: &[
                 Column { value: "lost-before", title: "lost before the first answer" },
                 Column { value: "sent", title: "sent after it" },
@@ -239,6 +242,11 @@ fn ipsec_points(way: Way, quick: bool) -> Vec<Vec<(&'static str, f64)>> {
     all
 }
 
+/// Loads over hops; a quick run has the first two.
+const FAR_LOADS: [Kind; 6] = [Kind::Ping, Kind::Tcp, Kind::Udp, Kind::UdpRr, Kind::TcpRr, Kind::TcpCrr];
+/// Octets of data over a narrower link; a quick run has 1,500.
+const NARROW_SIZES: [f64; 7] = [64.0, 512.0, 1_300.0, 1_360.0, 1_440.0, 1_500.0, 3_072.0];
+
 /// Places of a mechanism over hops, over the narrower link, and idle. Its own network has no hops to add.
 #[allow(clippy::type_complexity, reason = "it is taken apart where it is called, and only there")]
 fn far_points(
@@ -252,16 +260,17 @@ fn far_points(
         let background = asked.numbers("background", if asked.quick { &[0.0] } else { &[0.0, 50.0] })?;
         for hops in hops {
             for background in &background {
-                for load in [Kind::Ping, Kind::Tcp] {
-                    let load = ("load", f64::from(load as u8));
+                for load in if asked.quick { &FAR_LOADS[..2] } else { &FAR_LOADS } {
+                    let load = ("load", f64::from(*load as u8));
                     all.push(("hops", vec![number, ("hops", hops), load, ("background", *background)]));
                 }
             }
         }
-        let octets =
-            if asked.quick { &[1_500.0][..] } else { &[1_300.0, 1_360.0, 1_440.0, 1_500.0, 3_072.0] };
-        for octets in octets {
-            all.extend([0.0, 1.0].map(|df| ("narrow", vec![number, ("octets", *octets), ("df", df)])));
+        for octets in if asked.quick { &NARROW_SIZES[5..6] } else { &NARROW_SIZES } {
+            for load in [Kind::Ping, Kind::Udp].map(|kind| ("load", f64::from(kind as u8))) {
+                let at = |df| ("narrow", vec![number, load, ("octets", *octets), ("df", df)]);
+                all.extend([0.0, 1.0].map(at));
+            }
         }
     }
     all.push(("control", vec![number]));
@@ -433,6 +442,27 @@ mod tests {
         assert_eq!(sizes("nat64", 1.0), QUICK);
         assert_eq!(sizes("nat46", 3.0), QUICK);
         assert_eq!(sizes("nat46", 1.0), [64.0, 1_024.0]);
+    }
+
+    #[test]
+    fn udp_transactions_and_small_data_go_far_too() {
+        let asked =
+            Asked { set: [("series".to_owned(), "hops,narrow".to_owned())].into(), ..Asked::default() };
+        let cells = Mechanisms2006.cells(&asked, &["sixway"]).unwrap();
+        let is_there = |series: &str, point: &[(&str, f64)]| {
+            let mut of = cells.iter().filter(|cell| cell.series == series);
+            of.any(|cell| point.iter().all(|(axis, at)| cell.point.get(*axis) == Some(at)))
+        };
+        for load in [1.0, 2.0, 3.0, 4.0, 5.0, 6.0] {
+            for hops in [1.0, 4.0, 8.0] {
+                let at = [("way", 4.0), ("load", load), ("hops", hops), ("background", 50.0)];
+                assert!(is_there("hops", &at), "load {load}, {hops} hops");
+            }
+        }
+        for load in [1.0, 3.0] {
+            let at = |octets, df| [("way", 1.0), ("load", load), ("octets", octets), ("df", df)];
+            assert!(is_there("narrow", &at(64.0, 0.0)) && is_there("narrow", &at(3_072.0, 1.0)));
+        }
     }
 
     #[test]

@@ -260,7 +260,8 @@ fn sockets(target: Target) -> (SocketAddr, SocketAddr) {
     (SocketAddr::new(target.address, PORT), SocketAddr::new(any(target.arrives_as_six), PORT))
 }
 
-const fn any(is_six: bool) -> IpAddr {
+/// The unspecified address of a version of IP.
+pub const fn any(is_six: bool) -> IpAddr {
     match is_six {
         true => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
         false => IpAddr::V4(Ipv4Addr::UNSPECIFIED),

@@ -91,7 +91,11 @@ fn control_planes() -> Result<()> {
 /// Way 6 is DS-Lite, and 7 Teredo, whose network has no hops to add.
 fn farther() -> Result<()> {
     let results = FARTHER.run()?;
-    assert_eq!(results.samples.len(), 2 + 2);
+    assert_eq!(
+        results.samples.len(),
+        2 + 4,
+        "two loads each over hops, and over the link with DF clear and set"
+    );
     for sample in &results.samples {
         let value = |name: &str| sample.values.get(name).map_or(f64::NAN, |value| value.value);
         assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");
