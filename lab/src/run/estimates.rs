@@ -11,7 +11,7 @@ use crate::results::{Asked, Cell};
 const TOOK: &[(&str, &str, f64)] = &[
     ("relay-2013", "icmp", 0.76),
     ("nat64-2014", "icmp", 1.43),
-    ("nat64-2014", "udp", 3.8),
+    ("nat64-2014", "udp", 3.0),
     ("nat64-2014", "http-1", 0.72),
     ("nat64-2014", "http-8", 0.95),
     ("nat64-2014", "vpn-1", 1.0),
@@ -22,7 +22,7 @@ const TOOK: &[(&str, &str, f64)] = &[
     ("tunnel-2012", "breakdown", 0.54),
     ("tunnel-2012", "life", 1.47),
     ("tunnel-2012", "ftp", 0.59),
-    ("tunnel-2012", "ditg", 5.7),
+    ("tunnel-2012", "ditg", 2.95),
     ("gateway-2012", "outer", 0.72),
     ("gateway-2012", "connection", 1.20),
     ("gateway-2012", "web", 1.20),

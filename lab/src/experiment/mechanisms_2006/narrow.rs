@@ -9,7 +9,6 @@ use crate::namespace::{Namespace, command};
 use crate::probe::answered;
 use crate::results::{Cell, Unit};
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// The MTU of the narrower link.
@@ -18,10 +17,10 @@ pub const NARROW: u32 = 1_400;
 const REQUESTS: u32 = 6;
 /// Requests before them, one of which is to be answered: the first ones find the path's MTU, in each direction.
 const FIRST: u32 = 8;
-/// The port of the server that sends datagrams back.
+/// The port of the server for datagrams.
 const PORT: u16 = 7_600;
-/// How long a datagram's answer may take.
-const ANSWER: Duration = Duration::from_millis(250);
+/// How long a datagram may take to the server.
+const ARRIVAL: Duration = Duration::from_millis(250);
 
 /// Pings or datagrams that may be split on their way, or must not: how many were lost until one was answered, and how many of the next ones were answered.
 pub fn narrow(at_work: &AtWork, cell: &Cell, sheet: &mut Sheet) -> Result<()> {
@@ -85,77 +84,58 @@ fn pings(
     Ok((lost, all as f64))
 }
 
-/// By datagrams of UDP that the server sends back.
+/// By datagrams of UDP that arrive at the server: what it sends back would have another one of its addresses.
 fn datagrams(at_work: &AtWork, target: Target, octets: usize, is_whole: bool) -> Result<Counted> {
     let bind = |host: &Namespace, address: SocketAddr| -> Result<UdpSocket> {
-        let socket = host.enter(|| UdpSocket::bind(address))?.asking(|| format!("binding {address}"))?;
-        socket.set_read_timeout(Some(ANSWER)).asking(|| "SO_RCVTIMEO".to_owned())?;
-        Ok(socket)
+        host.enter(|| UdpSocket::bind(address))?.asking(|| format!("binding {address}"))
     };
     let network = at_work.network();
-    let server =
-        bind(network.host(at_work.way().server())?, SocketAddr::new(any(target.arrives_as_six), PORT))?;
+    let listens = SocketAddr::new(any(target.arrives_as_six), PORT);
+    let server = bind(network.host(at_work.way().server())?, listens)?;
+    server.set_read_timeout(Some(ARRIVAL)).asking(|| "SO_RCVTIMEO".to_owned())?;
     let client = bind(network.host("client")?, SocketAddr::new(any(target.address.is_ipv6()), 0))?;
     path_mtu_discovery(&client, if is_whole { Pmtu::Set } else { Pmtu::Clear })?;
     client.connect((target.address, PORT)).asking(|| format!("connecting to {}", target.address))?;
-    let ended = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| send_back(&server, &ended));
-        let counted = count(FIRST, REQUESTS, |number| exchange(&client, octets, number));
-        ended.store(true, Ordering::Relaxed);
-        Ok(counted)
-    })
-}
-
-/// Sends back what comes until it ends.
-fn send_back(server: &UdpSocket, ended: &AtomicBool) {
-    let mut buffer = vec![0; 65_536];
-    while !ended.load(Ordering::Relaxed) {
-        if let Ok((length, from)) = server.recv_from(&mut buffer) {
-            // What is too big now is not the next time.
-            server.send_to(&buffer[..length], from).ok();
-        }
-    }
+    Ok(count(FIRST, REQUESTS, |number| send(&client, &server, octets.max(1), number)))
 }
 
 /// What became of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sent {
-    Answered,
+    Arrived,
     Lost,
     /// The own kernel does not send it.
     Refused,
 }
 
-/// Sends a datagram with this number, and waits for it to come back.
-fn exchange(client: &UdpSocket, octets: usize, number: u8) -> Sent {
+/// Sends a datagram with this number, and waits for it to arrive.
+fn send(client: &UdpSocket, server: &UdpSocket, octets: usize, number: u8) -> Sent {
     let mut buffer = vec![0; 65_536];
-    if let Err(error) = client.send(&vec![number; octets.max(1)]) {
+    if let Err(error) = client.send(&vec![number; octets]) {
         return if error.raw_os_error() == Some(libc::EMSGSIZE) { Sent::Refused } else { Sent::Lost };
     }
-    let until = Instant::now() + ANSWER;
+    let until = Instant::now() + ARRIVAL;
     while Instant::now() < until {
-        match client.recv(&mut buffer) {
-            Ok(length) if length == octets.max(1) && buffer[0] == number => return Sent::Answered,
-            // An older one, or an ICMP error that was reported here.
-            Ok(_) | Err(_) => {}
+        // It may be an older one.
+        if server.recv(&mut buffer).is_ok_and(|length| length == octets && buffer[0] == number) {
+            return Sent::Arrived;
         }
     }
     Sent::Lost
 }
 
-/// Sends until one is answered, and then a number of others.
+/// Sends until one arrives, and then a number of others.
 fn count(first: u32, requests: u32, mut send: impl FnMut(u8) -> Sent) -> Counted {
     let mut lost = None;
     for before in 0..first {
         match send(before as u8) {
-            Sent::Answered => lost = Some(before),
+            Sent::Arrived => lost = Some(before),
             Sent::Lost => continue,
             Sent::Refused => {}
         }
         break;
     }
-    let answered = (0..requests).filter(|number| send(100 + *number as u8) == Sent::Answered).count();
+    let answered = (0..requests).filter(|number| send(100 + *number as u8) == Sent::Arrived).count();
     (lost, answered as f64)
 }
 
@@ -169,8 +149,8 @@ mod tests {
             let mut fates = fates.iter().copied();
             count(3, 2, |_| fates.next().unwrap_or(Sent::Lost))
         };
-        assert_eq!(run(&[Sent::Lost, Sent::Answered, Sent::Answered, Sent::Lost]), (Some(1), 1.0));
+        assert_eq!(run(&[Sent::Lost, Sent::Arrived, Sent::Arrived, Sent::Lost]), (Some(1), 1.0));
         assert_eq!(run(&[Sent::Refused, Sent::Refused]), (None, 0.0), "it is not sent again");
-        assert_eq!(run(&[Sent::Lost, Sent::Lost, Sent::Lost, Sent::Answered]), (None, 1.0));
+        assert_eq!(run(&[Sent::Lost, Sent::Lost, Sent::Lost, Sent::Arrived]), (None, 1.0));
     }
 }

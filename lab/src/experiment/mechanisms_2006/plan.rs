@@ -62,7 +62,7 @@ const ABOUT: About = About {
         "NAT46 has no echo requests of more than 1,452 octets: it keeps no state for fragments, and those of ICMP cannot be translated without (RFC 7915 §1.2).",
         "Tunnels over IPv4 have an MTU of 1,480 octets; Teredo has 1,280.",
         "Mechanisms: 1 configured tunnel, 2 6to4, 3 ISATAP, 4 NAT64, 5 NAT46, 6 DS-Lite, 7 Teredo, 8 4over6, of which only the control plane is measured. Hops are routers between a and c; the background is 50 Mbit/s of packets of 1,400 octets, half of the paper's links.",
-        "The narrower link is the one in front of router c, with an MTU of 1,400 octets. DF 0 lets packets of ping and UDP be split, by routers with IPv4 and by the sender for the path's MTU with IPv6, DF 1 does not. The first requests find the path's MTU: requests are sent until one is answered, and those after it are counted.",
+        "The narrower link is the one in front of router c, with an MTU of 1,400 octets. DF 0 lets packets of ping and UDP be split, by routers with IPv4 and by the sender for the path's MTU with IPv6, DF 1 does not. The first requests find the path's MTU: requests are sent until one is answered, and those after it are counted. Of UDP those that arrive at the server are counted.",
         "The control plane is all traffic that passes router b, or the NAT's link: while the mechanism is idle, or from a start of both ends to the first answer through it. Solicitations and advertisements are those of routers, leases are messages of DHCPv4 in DHCPv6. Echoes are the test's own, and those by which a Teredo client looks for a relay.",
         "IPsec is ESP in tunnel mode with AES-GCM and fixed keys, between routers a and c, around the packets of the mechanism and around native IPv6 (ESP 1; 0 is without). It takes a kernel with ESP, so that it is measured in guests only: --devices linux-sit,sixway-in-guest.",
         "The published CPU figures are increases on the paper's routers, averages over its sizes.",
@@ -365,6 +365,7 @@ impl Experiment for Mechanisms2006 {
     fn seconds(&self, cell: &Cell, asked: &Asked) -> f64 {
         match (cell.series.as_str(), cell.at("load")) {
             ("overhead", _) => 0.05,
+            ("narrow", 3.0) => 0.4,
             ("narrow", _) => 0.7,
             // A router's advertisement, and a lease, take some time.
             ("start", _) if [3.0, 8.0].contains(&cell.at("way")) => 3.0,

@@ -219,8 +219,10 @@ impl Experiment for Tunnel2012 {
             "flow" => 1.0,
             "life" => 1.0 + (60.0 * asked.scale).clamp(0.5, 60.0),
             "ftp" => 0.7,
-            // Four streams, each with a second in which its programs start and end.
-            "ditg" => 4.0 * (1.2 + (60.0 * asked.scale).clamp(0.2, 60.0)),
+            // Four streams, or two, each with a second in which its programs start and end.
+            "ditg" => {
+                f64::from(if asked.quick { 2 } else { 4 }) * (1.1 + (60.0 * asked.scale).clamp(0.2, 60.0))
+            }
             "breakdown" => 0.5 + f64::from(packets(asked.scale)) * 0.004,
             "rtt" => 0.7 + f64::from(packets(asked.scale)) * 0.001,
             _ => 0.6 + 30.0 * asked.scale.max(0.01),

@@ -37,8 +37,13 @@ pub fn ftp(at_work: &AtWork, scale: f64, sheet: &mut Sheet) -> Result<()> {
     Ok(())
 }
 
-/// D-ITG's round trips over UDP and TCP through the tunnel and over native IPv6, at one rate.
-pub fn by_ditg(at_work: &AtWork, data: usize, scale: f64, sheet: &mut Sheet) -> Result<()> {
+/// D-ITG's round trips over TCP, and over UDP if that is wanted, through the tunnel and over native IPv6, at one rate.
+pub fn by_ditg(
+    at_work: &AtWork,
+    data: usize,
+    (scale, has_udp): (f64, bool),
+    sheet: &mut Sheet,
+) -> Result<()> {
     let time = Duration::from_secs_f64((60.0 * scale).clamp(0.2, 60.0));
     let run = |name: &str, address, is_tcp, sheet: &mut Sheet| -> Result<f64> {
         let load = DitgLoad { is_tcp, payload: data, per_second: RATE, time };
@@ -55,16 +60,18 @@ pub fn by_ditg(at_work: &AtWork, data: usize, scale: f64, sheet: &mut Sheet) -> 
         Ok(report.mean)
     };
     let tunnel = at_work.way().target().address;
-    let mut through = [0.0; 2];
+    let transports: &[bool] = if has_udp { &[false, true] } else { &[true] };
+    let mut through = Vec::new();
     let (_, cost, _) = at_work.metered(|| {
-        for (time, is_tcp) in through.iter_mut().zip([false, true]) {
-            *time = run("tunnel", tunnel, is_tcp, sheet)?;
+        for is_tcp in transports {
+            through.push(run("tunnel", tunnel, *is_tcp, sheet)?);
         }
         Ok(Outcome::default())
     })?;
     sheet.tester(cost);
-    for (time, is_tcp, name) in [(through[0], false, "overhead-udp"), (through[1], true, "overhead-tcp")] {
-        let native = run("ipv6", NATIVE6.address, is_tcp, sheet)?;
+    for (time, is_tcp) in through.into_iter().zip(transports) {
+        let native = run("ipv6", NATIVE6.address, *is_tcp, sheet)?;
+        let name = if *is_tcp { "overhead-tcp" } else { "overhead-udp" };
         sheet.value(name, time - native, Unit::Milliseconds);
     }
     sheet.command(format!("ITGSend -a {tunnel} -m rttm -T UDP|TCP -c {data} -C {RATE:.0}"));

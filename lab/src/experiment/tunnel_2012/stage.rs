@@ -25,13 +25,19 @@ pub struct Tunnel {
     at_work: AtWork,
     device: &'static str,
     scale: f64,
+    is_quick: bool,
 }
 
 impl Tunnel {
     /// Builds the network and starts the routers.
     pub fn build(line: &Line<'_>) -> Result<Self> {
         let at_work = AtWork::build(Way::SixToFour, Terrain::DRAWN, line)?;
-        Ok(Self { at_work, device: line.device.card().name, scale: line.asked.scale })
+        Ok(Self {
+            at_work,
+            device: line.device.card().name,
+            scale: line.asked.scale,
+            is_quick: line.asked.quick,
+        })
     }
 
     /// By echo requests of our own, and by `ping`, whose times are smoothed.
@@ -109,7 +115,7 @@ impl Stage for Tunnel {
             "rtt" => self.round_trips(octets, sheet)?,
             "breakdown" => breakdown(at_work, octets, packets(self.scale), sheet)?,
             "ftp" => ftp(at_work, self.scale, sheet)?,
-            "ditg" => by_ditg(at_work, octets, self.scale, sheet)?,
+            "ditg" => by_ditg(at_work, octets, (self.scale, !self.is_quick), sheet)?,
             "tcp" => {
                 let stream = Stream { write: octets, no_delay: false, segment: None };
                 self.rates(sheet, |target| at_work.tcp(target, stream, time), |outcome| outcome.octets)?;
