@@ -1,9 +1,13 @@
 //! How much of a quick run is measured with devices that are there for comparison.
 
+use crate::device::{Realm, find};
 use crate::results::Asked;
 
 /// A ratio takes this number of rounds.
 const ROUNDS: u32 = 3;
+
+/// Cells in guests took two to four times as long on a busy machine.
+const IN_GUEST: f64 = 3.0;
 
 /// The part of an experiment that a device takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +29,12 @@ pub fn part(device: &str, peers: &[&str], asked: &Asked) -> Part {
         (false, true) => Part::Brief,
         (false, false) => Part::Nothing,
     }
+}
+
+/// How many times as long a cell of a device takes as one of this host's: guests boot, and are emulated.
+pub fn times_as_long(device: &str) -> f64 {
+    let in_guest = find(device).is_some_and(|device| matches!(device.card().realm, Realm::Guest(_)));
+    if in_guest { IN_GUEST } else { 1.0 }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::topology::{DRAWING, DRAWN};
 use crate::analyse::{About, Column, Drawing, Figure, Finding, Headline, Kind, Table};
 use crate::device::{Device, Needs, TaskKind, find};
 use crate::experiment::contract::{Entry, Experiment, Line, Stage};
-use crate::experiment::peers::{Part, part};
+use crate::experiment::peers::{Part, part, times_as_long};
 use crate::failure::Result;
 use crate::results::{Asked, Cell, Results};
 use std::collections::BTreeMap;
@@ -320,7 +320,8 @@ impl Experiment for Gateway2012 {
             "connection" | "web" => 0.6 + 60.0 * asked.scale,
             _ => 4.0 * asked.scale.min(0.02) * 50.0,
         };
-        load + 0.5
+        // Two or three boxes are built for each form.
+        load + 0.5 * times_as_long(&cell.device)
     }
 
     fn build(&self, _cell: &Cell, line: &Line<'_>) -> Result<Box<dyn Stage>> {

@@ -9,7 +9,7 @@ use super::stage::{Headers, Kind, Mechanism};
 use crate::analyse::{About, Column, Drawing, Figure, Finding, Headline, Kind as Shape, Table};
 use crate::device::{Needs, Realm, TaskKind, find};
 use crate::experiment::contract::{Entry, Experiment, Line, Stage};
-use crate::experiment::peers::{Part, part};
+use crate::experiment::peers::{Part, part, times_as_long};
 use crate::experiment::three_routers::{BadPath, DRAWING, DRAWN, Way};
 use crate::failure::Result;
 use crate::results::{Asked, Cell, Results};
@@ -363,20 +363,21 @@ impl Experiment for Mechanisms2006 {
     }
 
     fn seconds(&self, cell: &Cell, asked: &Asked) -> f64 {
+        let times = times_as_long(&cell.device);
         match (cell.series.as_str(), cell.at("load")) {
             ("overhead", _) => 0.05,
-            ("narrow", 3.0) => 0.4,
-            ("narrow", _) => 0.7,
+            ("narrow", 3.0) => 0.2,
+            ("narrow", _) => 0.6,
             // A router's advertisement, and a lease, take some time.
-            ("start", _) if [3.0, 8.0].contains(&cell.at("way")) => 3.0,
+            ("start", _) if [3.0, 8.0].contains(&cell.at("way")) => 2.5,
             ("start", _) => 1.0,
             // Guests boot for the first ones.
             ("ipsec", 1.0) => 6.0 + 5.0 * asked.scale,
             ("ipsec", _) => 6.0 + 2.0 * f64::max(0.1, 60.0 * asked.scale),
             ("control", _) if cell.at("way") == 8.0 => 2.7 + (60.0 * asked.scale).clamp(1.0, 60.0),
             ("control", _) => 0.7 + (60.0 * asked.scale).clamp(1.0, 60.0),
-            (_, 1.0) => 0.5 + 5.0 * asked.scale,
-            _ => 0.5 + 2.0 * f64::max(0.1, 60.0 * asked.scale),
+            (_, 1.0) => times * (0.5 + 5.0 * asked.scale),
+            _ => times * 0.5 + 2.0 * f64::max(0.1, 60.0 * asked.scale),
         }
     }
 

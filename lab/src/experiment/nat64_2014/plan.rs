@@ -239,9 +239,9 @@ impl Experiment for Nat642014 {
             Some(("http", clients)) => 0.7 + asked.scale * clients as f64 * ADDRESSES as f64 / 2_000.0,
             Some((_, clients)) => {
                 let clients = clients as f64;
-                0.7 + 0.2 * clients + asked.scale * clients * ADDRESSES as f64 / 1_000.0
+                0.6 + 0.2 * clients + asked.scale * clients * ADDRESSES as f64 / 1_000.0
             }
-            None if cell.series == "udp" => 2.7 + time(asked.scale).as_secs_f64(),
+            None if cell.series == "udp" => 2.3 + time(asked.scale).as_secs_f64(),
             None => 1.3 + asked.scale * f64::max(40.0, cell.at("clients") * 10.0),
         }
     }

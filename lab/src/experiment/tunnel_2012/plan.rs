@@ -6,7 +6,7 @@ use super::stage::{Tunnel, packets};
 use crate::analyse::{About, Column, Drawing, Finding, Headline, Place, Table, Today};
 use crate::device::{Needs, TaskKind};
 use crate::experiment::contract::{Entry, Experiment, Line, Stage};
-use crate::experiment::peers::{Part, part};
+use crate::experiment::peers::{Part, part, times_as_long};
 use crate::experiment::three_routers::{BadPath, DRAWING, DRAWN};
 use crate::failure::Result;
 use crate::results::{Asked, Cell, Results};
@@ -215,17 +215,18 @@ impl Experiment for Tunnel2012 {
     }
 
     fn seconds(&self, cell: &Cell, asked: &Asked) -> f64 {
+        let times = times_as_long(&cell.device);
         match cell.series.as_str() {
-            "flow" => 1.0,
+            "flow" => 0.9,
             "life" => 1.0 + (60.0 * asked.scale).clamp(0.5, 60.0),
-            "ftp" => 0.7,
+            "ftp" => 0.6,
             // Four streams, or two, each with a second in which its programs start and end.
             "ditg" => {
                 f64::from(if asked.quick { 2 } else { 4 }) * (1.1 + (60.0 * asked.scale).clamp(0.2, 60.0))
             }
             "breakdown" => 0.5 + f64::from(packets(asked.scale)) * 0.004,
-            "rtt" => 0.7 + f64::from(packets(asked.scale)) * 0.001,
-            _ => 0.6 + 30.0 * asked.scale.max(0.01),
+            "rtt" => times * 0.7 + f64::from(packets(asked.scale)) * 0.001,
+            _ => times * 0.6 + 30.0 * asked.scale.max(0.01),
         }
     }
 
