@@ -191,8 +191,10 @@ fn is_in(device: &str, kind: Kind, octets: Option<f64>, asked: &Asked) -> bool {
     }
 }
 
+/// A value with its title, and the place on other axes.
+type Drawn = (&'static str, &'static str, &'static [(&'static str, f64)]);
 /// Values that are drawn by size: pings, TCP and UDP.
-const BY_OCTETS: [(&str, &str, &[(&str, f64)]); 5] = [
+const BY_OCTETS: [Drawn; 5] = [
     ("response", "response time", &[("load", 1.0)]),
     ("throughput", "throughput of TCP", &[("load", 2.0)]),
     ("throughput", "throughput of UDP", &[("load", 3.0)]),
@@ -397,18 +399,17 @@ impl Experiment for Mechanisms2006 {
     fn figures(&self) -> Vec<Figure> {
         let titles = ["Configured tunnel", "6to4", "ISATAP", "NAT64", "NAT46", "DS-Lite", "Teredo"];
         let of_way = |(way, group): (Way, &'static str)| {
-            let by_octets =
-                |(value, title, at): (&'static str, &'static str, &'static [(&'static str, f64)])| Figure {
-                    group,
-                    title,
-                    series: way.name(),
-                    axis: "octets",
-                    axis_title: "octets",
-                    value,
-                    kind: Shape::Lines,
-                    at,
-                    logarithmic: false,
-                };
+            let by_octets = |(value, title, at): Drawn| Figure {
+                group,
+                title,
+                series: way.name(),
+                axis: "octets",
+                axis_title: "octets",
+                value,
+                kind: Shape::Lines,
+                at,
+                logarithmic: false,
+            };
             let transactions = Figure {
                 axis: "load",
                 axis_title: "4 UDP, 5 TCP, 6 a connection each",
