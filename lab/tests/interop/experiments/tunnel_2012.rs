@@ -105,6 +105,6 @@ fn tunnel_2012() -> Result<()> {
             }
         }
     }
-    assert_eq!(Tunnel2012.findings(&results).len(), 6);
+    assert_eq!(Tunnel2012.findings(&results).len(), 4);
     Ok(())
 }
