@@ -1,6 +1,7 @@
 //! A paper's headline: a ratio of two of its devices, to be set next to today's.
 
 use super::ratio::Bearing;
+use super::series::Group;
 use super::view::View;
 use std::collections::BTreeMap;
 
@@ -29,22 +30,45 @@ pub enum Today {
         /// The devices: the first one over the second.
         devices: (&'static str, &'static str),
     },
+    /// A value of a row over one of another row, or over another one of the same row.
+    Rows {
+        /// What is divided.
+        over: Place,
+        /// By what.
+        under: Place,
+    },
     /// The paper's devices do not run here.
     Nothing(&'static str),
+}
+
+/// Where a value is.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// The device.
+    pub device: &'static str,
+    /// The series.
+    pub series: &'static str,
+    /// The place on the axes.
+    pub point: &'static [(&'static str, f64)],
+    /// The value.
+    pub value: &'static str,
 }
 
 impl Headline {
     /// Today's ratio.
     pub fn today(&self, view: &View<'_>) -> Bearing {
-        let (series, point, value, (over, under)) = match self.today {
+        let (over, under) = match self.today {
             Today::Nothing(why) => return Bearing::Nothing(why.to_owned()),
-            Today::Ratio { series, point, value, devices } => (series, point, value, devices),
+            Today::Rows { over, under } => (over, under),
+            Today::Ratio { series, point, value, devices: (over, under) } => {
+                let of = |device| Place { device, series, point, value };
+                (of(over), of(under))
+            }
         };
-        let point: BTreeMap<_, _> = point.iter().map(|(axis, at)| ((*axis).to_owned(), *at)).collect();
-        match (view.group(series, over, &point), view.group(series, under, &point)) {
-            (Some(over), Some(under)) => view.ratio(over, under, value),
-            (None, _) => Bearing::Nothing(format!("{over} was not measured")),
-            (_, None) => Bearing::Nothing(format!("{under} was not measured")),
+        match (over.group(view), under.group(view)) {
+            (Some(above), Some(below)) => view.ratio_of((above, over.value), (below, under.value)),
+            (None, _) => Bearing::Nothing(format!("{} was not measured", over.device)),
+            (_, None) => Bearing::Nothing(format!("{} was not measured", under.device)),
         }
     }
 
@@ -53,6 +77,15 @@ impl Headline {
         match self.today {
             Today::Nothing(_) => "–".to_owned(),
             Today::Ratio { devices: (over, under), .. } => format!("{over} / {under}"),
+            Today::Rows { over, under } if over.device == under.device => over.device.to_owned(),
+            Today::Rows { over, under } => format!("{} / {}", over.device, under.device),
         }
+    }
+}
+
+impl Place {
+    fn group<'v, 'a>(&self, view: &'v View<'a>) -> Option<&'v Group<'a>> {
+        let point: BTreeMap<_, _> = self.point.iter().map(|(axis, at)| ((*axis).to_owned(), *at)).collect();
+        view.group(self.series, self.device, &point)
     }
 }

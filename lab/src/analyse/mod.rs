@@ -20,7 +20,7 @@ pub use compare::{Change, Comparison, Direction, compare};
 pub use drawing::{Drawing, Node, Part, Wire};
 pub use figure::{Figure, Kind, figures_of};
 pub use finding::{Finding, Outcome};
-pub use headline::{Headline, Today};
+pub use headline::{Headline, Place, Today};
 pub use noise::noise;
 pub use published::Published;
 pub use ratio::{Bearing, Ratio, short};

@@ -47,13 +47,18 @@ impl<'a> View<'a> {
 
     /// The ratio of two groups' values, if it is valid. Values of two realms are compared only as ratios, each to plain forwarding in its own realm.
     pub fn ratio(&self, over: &Group<'_>, under: &Group<'_>, value: &str) -> Bearing {
-        if let Some(why) = not_comparable(over, value).or_else(|| not_comparable(under, value)) {
+        self.ratio_of((over, value), (under, value))
+    }
+
+    /// The ratio of a group's value to that or another one of a group, which may be the same one, if it is valid.
+    pub fn ratio_of(&self, (over, above): (&Group<'_>, &str), (under, below): (&Group<'_>, &str)) -> Bearing {
+        if let Some(why) = not_comparable(over, above).or_else(|| not_comparable(under, below)) {
             return Bearing::Nothing(why);
         }
         let same_realm = self.realm(&over.cell.device) == self.realm(&under.cell.device);
         let logarithms = match same_realm {
-            true => difference(&logarithms(over, value), &logarithms(under, value)),
-            false => match (self.to_plain(over, value), self.to_plain(under, value)) {
+            true => difference(&logarithms(over, above), &logarithms(under, below)),
+            false => match (self.to_plain(over, above), self.to_plain(under, below)) {
                 (Some(over), Some(under)) => difference(&over, &under),
                 _ => {
                     return Bearing::Nothing(format!(

@@ -9,6 +9,7 @@ mod measured;
 mod mechanisms_2006;
 mod nat64_2014;
 mod overload;
+mod peers;
 mod relay_2013;
 mod rfc8219;
 mod several;

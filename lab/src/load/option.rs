@@ -4,10 +4,10 @@ use crate::failure::{Asking as _, Result};
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd as _;
 
-/// Whether the kernel sets DF on an IPv4 socket's packets.
+/// Whether the kernel sets DF on a socket's packets. IPv6 has no such bit: what is too big is never fragmented on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pmtu {
-    /// DF is clear; the kernel fragments what is too big for its own link.
+    /// DF is clear; the kernel fragments what is too big for its own link, and with IPv6 what is too big for the path's MTU.
     Clear,
     /// DF is set, and ICMP errors lower the path's MTU.
     Set,
@@ -18,8 +18,16 @@ pub fn without_checksum(socket: &UdpSocket) -> Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_NO_CHECK, 1).asking(|| "SO_NO_CHECK".to_owned())
 }
 
-/// IPv4: chooses what becomes of DF.
+/// Chooses what becomes of DF, or of packets that are too big.
 pub fn path_mtu_discovery(socket: &UdpSocket, pmtu: Pmtu) -> Result<()> {
+    if socket.local_addr().is_ok_and(|address| address.is_ipv6()) {
+        let value = match pmtu {
+            Pmtu::Clear => libc::IPV6_PMTUDISC_WANT,
+            Pmtu::Set => libc::IPV6_PMTUDISC_DO,
+        };
+        return set(socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, value)
+            .asking(|| "IPV6_MTU_DISCOVER".to_owned());
+    }
     let value = match pmtu {
         Pmtu::Clear => libc::IP_PMTUDISC_DONT,
         Pmtu::Set => libc::IP_PMTUDISC_DO,

@@ -1,6 +1,6 @@
 //! D-ITG's sender and receiver: packets at a rate that come back (its meter `rttm`), or go one way.
 
-use crate::failure::{Failure, Result};
+use crate::failure::{Asking as _, Failure, Result};
 use crate::interrupt;
 use crate::namespace::command;
 use crate::process::Process;
@@ -36,6 +36,8 @@ pub struct DitgReport {
     pub per_second: f64,
     /// Bits of data in a second.
     pub bits_per_second: f64,
+    /// Round-trip times of all packets in milliseconds, in the order in which they were sent.
+    pub times: Vec<f64>,
 }
 
 /// Sends from one host to another.
@@ -71,7 +73,28 @@ pub fn ditg(
     let mut decoder = command("ITGDec")?;
     decoder.arg(&log);
     let said = network.host(from)?.run(decoder, Duration::from_secs(30))?.succeeded()?;
-    read(&said.stdout).ok_or_else(|| Failure::Program(said.typed, "no total results".to_owned()))
+    let report =
+        read(&said.stdout).ok_or_else(|| Failure::Program(said.typed, "no total results".to_owned()))?;
+    let list = network.folder().join("itg-packets.txt");
+    let mut decoder = command("ITGDec")?;
+    decoder.arg(&log).arg("-l").arg(&list);
+    network.host(from)?.run(decoder, Duration::from_secs(30))?.succeeded()?;
+    let text = std::fs::read_to_string(&list).asking(|| format!("reading {}", list.display()))?;
+    Ok(DitgReport { times: times(&text), ..report })
+}
+
+/// Milliseconds from when a packet was sent to when it was back, for each line of the decoder's list.
+fn times(list: &str) -> Vec<f64> {
+    let clock = |line: &str, name: &str| -> Option<f64> {
+        let time = line.split_once(name)?.1.split_whitespace().next()?;
+        time.split(':').try_fold(0.0, |sum, part| Some(sum * 60.0 + part.parse::<f64>().ok()?))
+    };
+    let of = |line: &str| {
+        let (sent, back) = (clock(line, "txTime>")?, clock(line, "rxTime>")?);
+        // It may be midnight.
+        Some((back - sent).rem_euclid(86_400.0) * 1e3)
+    };
+    list.lines().filter_map(of).collect()
 }
 
 fn read(said: &str) -> Option<DitgReport> {
@@ -87,12 +110,28 @@ fn read(said: &str) -> Option<DitgReport> {
         sd: number("Delay standard deviation")? * 1e3,
         per_second: number("Average packet rate")?,
         bits_per_second: number("Average bitrate")? * 1e3,
+        times: Vec::new(),
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_times_of_packets_are_read_in_their_order_and_over_midnight() {
+        let line = |sent: &str, back: &str| {
+            format!(
+                "Flow>0001 Seq>      1 Src> ::1/52370 Dest> ::1/9500 txTime>{sent} rxTime>{back} Size>  100\n"
+            )
+        };
+        let said = line("15:28:44.380701", "15:28:44.383704")
+            + "ITGDec version 2.8.1\n"
+            + &line("23:59:59.999500", "0:00:00.000500");
+        let times = times(&said);
+        assert_eq!(times.len(), 2);
+        assert!((times[0] - 3.003).abs() < 1e-3 && (times[1] - 1.0).abs() < 1e-3, "{times:?}");
+    }
 
     #[test]
     fn the_total_is_read_from_what_the_decoder_says() {

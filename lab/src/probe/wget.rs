@@ -10,8 +10,16 @@ use std::time::Duration;
 /// # Errors
 /// wget is not installed, or a page does not come.
 pub fn wget(network: &Network, from: &str, url: &str, times: usize) -> Result<u64> {
-    let list = network.file("pages.txt", &format!("{url}\n").repeat(times))?;
-    let pages = network.folder().join("pages");
+    wget_beside((network, from), url, times, 0)
+}
+
+/// The same next to others of this host, which have other numbers.
+///
+/// # Errors
+/// As [`wget`].
+pub fn wget_beside((network, from): (&Network, &str), url: &str, times: usize, number: usize) -> Result<u64> {
+    let list = network.file(&format!("{from}.{number}.txt"), &format!("{url}\n").repeat(times))?;
+    let pages = network.folder().join(format!("{from}.{number}.pages"));
     let mut wget = command("wget")?;
     wget.args(["-nv", "--no-proxy", "--tries=1", "--timeout=10", "-i"]).arg(list).arg("-O").arg(&pages);
     network.host(from)?.run(wget, Duration::from_secs(60))?.succeeded()?;

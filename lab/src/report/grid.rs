@@ -59,7 +59,10 @@ pub(super) fn absolute(
         let begins = before.as_ref() != Some(&place);
         let mut first = begins;
         if begins {
-            for paper in of_place(table, published, &place) {
+            let has_some = |paper: &&Published| {
+                shown_columns.iter().any(|(column, _)| paper.at(place[0], column.value).is_some())
+            };
+            for paper in of_place(table, published, &place).into_iter().filter(has_some) {
                 lines.push(published_row(paper, &place, &shown_columns, first));
                 first = false;
             }
@@ -328,7 +331,7 @@ fn with_unit(title: &str, unit: Unit) -> String {
 }
 
 /// The groups of a table, by place and then in the order of devices.
-fn rows_of<'v, 'a>(table: &Table, view: &'v View<'a>, only_real: bool) -> Vec<&'v Group<'a>> {
+pub(super) fn rows_of<'v, 'a>(table: &Table, view: &'v View<'a>, only_real: bool) -> Vec<&'v Group<'a>> {
     let is_shown = |group: &&Group<'_>| {
         group.cell.series == table.series && (!only_real || is_real(view.realm(&group.cell.device)))
     };
@@ -342,11 +345,11 @@ fn columns_of<'t>(table: &'t Table, rows: &[&Group<'_>]) -> Vec<(&'t Column, Uni
     table.columns.iter().filter_map(|column| Some((column, unit(column)?))).collect()
 }
 
-fn place(table: &Table, group: &Group<'_>) -> Vec<f64> {
+pub(super) fn place(table: &Table, group: &Group<'_>) -> Vec<f64> {
     table.axes.iter().map(|axis| group.cell.at(axis)).collect()
 }
 
-fn place_cells(place: &[f64]) -> Vec<(String, String)> {
+pub(super) fn place_cells(place: &[f64]) -> Vec<(String, String)> {
     place.iter().map(|at| (at.to_string(), String::new())).collect()
 }
 

@@ -3,6 +3,7 @@
 use super::chapter::Chapter;
 use super::facts;
 use super::grid::{Grid, absolute, distributions, headlines, ratios, remarks};
+use super::native::native_ratios;
 use super::palette::{self, COLOURS};
 use super::plots::{Plot, plots, styles};
 use super::svg::{Direction, Style, escape, network};
@@ -114,7 +115,11 @@ fn write_chapter(page: &mut String, chapter: &Chapter<'_>, results: &Results) {
     figures(page, chapter, &view);
     for table in about.tables {
         let asked = &results.header.asked;
-        let grids = [absolute(table, &view, about.published, asked), ratios(table, &view)];
+        let grids = [
+            absolute(table, &view, about.published, asked),
+            ratios(table, &view),
+            native_ratios(table, &view),
+        ];
         grids.iter().flatten().for_each(|grid| write_grid(page, grid, "h3"));
     }
     more(page, chapter, results, &view);

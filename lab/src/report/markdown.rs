@@ -3,6 +3,7 @@
 use super::chapter::Chapter;
 use super::facts;
 use super::grid::{Grid, absolute, headlines, ratios, remarks};
+use super::native::native_ratios;
 use crate::analyse::View;
 use crate::results::Results;
 use std::fmt::Write as _;
@@ -46,7 +47,11 @@ fn write_chapter(text: &mut String, chapter: &Chapter<'_>, results: &Results) {
         writeln!(text, "- {note}").ok();
     }
     for table in about.tables {
-        let grids = [absolute(table, &view, about.published, &results.header.asked), ratios(table, &view)];
+        let grids = [
+            absolute(table, &view, about.published, &results.header.asked),
+            ratios(table, &view),
+            native_ratios(table, &view),
+        ];
         grids.iter().flatten().for_each(|grid| write_grid(text, grid));
     }
     let own: Vec<_> =

@@ -7,6 +7,7 @@ mod figure;
 mod grid;
 mod html;
 mod markdown;
+mod native;
 mod palette;
 mod plots;
 mod svg;

@@ -5,7 +5,7 @@ use crate::failure::{Failure, Result};
 use crate::results::Cell;
 
 /// Stages that exist at the same time. Each is a network with a device, which rests while it is not measured.
-const KEPT: usize = 4;
+const KEPT: usize = 8;
 
 /// The stages of a run.
 #[derive(Default)]

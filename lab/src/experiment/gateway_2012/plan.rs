@@ -9,6 +9,7 @@ use super::topology::{DRAWING, DRAWN};
 use crate::analyse::{About, Column, Drawing, Figure, Finding, Headline, Kind, Table};
 use crate::device::{Device, Needs, TaskKind, find};
 use crate::experiment::contract::{Entry, Experiment, Line, Stage};
+use crate::experiment::peers::{Part, part, times_as_long};
 use crate::failure::Result;
 use crate::results::{Asked, Cell, Results};
 use std::collections::BTreeMap;
@@ -35,7 +36,7 @@ const ABOUT: About = About {
         "Percentages are slower / faster − 1, as in the paper: 1.72 ms against 0.98 ms are 76 %.",
         "Version 6 is IPv6 through the tunnel, version 4 is IPv4 through the NAT. The kernel's masquerade has no tunnel, so background traffic passes it as native IPv6; plain forwarding has neither.",
         "Links: 100 Mbit/s, with a bucket of one frame; or 0, which is no limit. No host sends frames of several segments. Each measure is taken by a bare wire between client and server, too, with the same limit and the same background; what the boxes add is the difference of the means.",
-        "Background is IPv6 from client to server at a constant rate of IP packets; payload and wire rate are printed, the latter with the tunnel's header, Ethernet's, preamble and gap.",
+        "Background is IPv6 from client to server at a constant rate of IP packets, of 1,000 octets each, and with 50 Mbit/s also of 200, 500 and 1,400; payload and wire rate are printed, the latter with the tunnel's header, Ethernet's, preamble and gap.",
         "Times of connections, of web servers and of calls are those of captures: at the client's link from SYN to the ACK that completes the connection, from GET to the first octets of 200, from INVITE to 200 OK.",
         "A page is a text of 4,000 octets and images of 25,000 at most, all over one connection.",
         "Over IPv4 the caller's messages carry its private address, so audio to it does not arrive.",
@@ -60,7 +61,7 @@ const ABOUT: About = About {
         Table {
             title: "Web pages",
             series: "web",
-            axes: &["form", "version", "link", "background", "page"],
+            axes: &["form", "version", "link", "background", "packet", "page"],
             columns: &[
                 column("response", "GET to 200"),
                 column("response-wire", "by the bare wire"),
@@ -75,7 +76,7 @@ const ABOUT: About = About {
         Table {
             title: "Calls",
             series: "call",
-            axes: &["form", "version", "link", "background"],
+            axes: &["form", "version", "link", "background", "packet"],
             columns: &[
                 column("setup", "INVITE to 200"),
                 column("setup-net", "difference to the bare wire"),
@@ -92,7 +93,7 @@ const ABOUT: About = About {
         Table {
             title: "Round-trip time of 1,400 octets",
             series: "rtt",
-            axes: &["form", "version", "link", "background"],
+            axes: &["form", "version", "link", "background", "packet"],
             columns: &[
                 column("response", "response"),
                 column("response-wire", "by the bare wire"),
@@ -126,10 +127,35 @@ const ABOUT: About = About {
 };
 
 const LINEUP: &[Entry] = &[
-    Entry { task: TaskKind::SiteGateway, usual: &["sixway"] },
+    Entry {
+        task: TaskKind::SiteGateway,
+        usual: &["sixway", "sixway-tc", "sixway-xdp", "linux-site-gateway", "sixway-in-guest"],
+    },
     Entry { task: TaskKind::Nat44, usual: &["kernel-masquerade"] },
-    Entry { task: TaskKind::Forward, usual: &["kernel"] },
+    Entry { task: TaskKind::Forward, usual: &["kernel", "guest-plain"] },
 ];
+
+/// Devices that Sixway is compared with.
+const PEERS: &[&str] = &["sixway-tc", "sixway-xdp", "linux-site-gateway", "sixway-in-guest", "guest-plain"];
+/// What some of them have of a quick run, over IPv6: two or three guests boot for each form.
+const BRIEF: [(&str, &str); 4] = [
+    ("sixway-xdp", "connection"),
+    ("sixway-xdp", "rtt"),
+    ("linux-site-gateway", "connection"),
+    ("guest-plain", "connection"),
+];
+
+/// Seconds until all guests of a form are at work.
+const BOOTS: f64 = 6.0;
+
+/// Whether a device has this place in a run.
+fn takes_part(device: &str, series: &str, at: &BTreeMap<String, f64>, asked: &Asked) -> bool {
+    match part(device, PEERS, asked) {
+        Part::Whole => true,
+        Part::Brief => BRIEF.contains(&(device, series)) && at.get("version") == Some(&6.0),
+        Part::Nothing => false,
+    }
+}
 
 /// The series in the order of measurement.
 const SERIES: [&str; 6] = ["outer", "connection", "web", "call", "rtt", "cpu"];
@@ -137,6 +163,8 @@ const PACKETS: [f64; 4] = [200.0, 500.0, 1_000.0, 1_400.0];
 /// A packet of background where its size is not the question.
 const PACKET: f64 = 1_000.0;
 const FAST: f64 = 100.0;
+/// Background of half of that rate.
+const HALF: f64 = 50.0;
 
 /// Numbers of the command line, with those of a full and of a quick run.
 struct Sweep {
@@ -144,6 +172,8 @@ struct Sweep {
     versions: Vec<f64>,
     links: Vec<f64>,
     packets: Vec<f64>,
+    /// Whether these were named.
+    has_packets: bool,
     pages: Vec<f64>,
     background: Option<Vec<f64>>,
     is_quick: bool,
@@ -167,6 +197,7 @@ impl Sweep {
             versions,
             links: numbers("links", &[FAST, UNSHAPED], &[FAST])?,
             packets: numbers("packets", &PACKETS, &[PACKET])?,
+            has_packets: asked.set.contains_key("packets"),
             pages: numbers("pages", &[4e3, 10e3, 25e3, 50e3, 100e3, 150e3], &[25e3])?,
             background: asked
                 .set
@@ -192,6 +223,15 @@ impl Sweep {
         self.background.clone().unwrap_or_else(|| usual.to_vec())
     }
 
+    /// Octets of a packet of background: all sizes are measured with half of the paper's links, and one with each other rate.
+    fn packets(&self, series: &str, background: f64) -> &[f64] {
+        match series {
+            "connection" | "cpu" => &self.packets,
+            _ if self.has_packets || background == HALF => &self.packets,
+            _ => &[PACKET],
+        }
+    }
+
     /// The places of a series at a form.
     fn points(&self, series: &str, form: f64) -> Vec<BTreeMap<String, f64>> {
         if series == "outer" {
@@ -203,21 +243,22 @@ impl Sweep {
                 for background in self.background(series) {
                     let at =
                         [("form", form), ("version", *version), ("link", *link), ("background", background)];
-                    match series {
-                        "connection" | "cpu" => all.extend(self.packets.iter().map(|packet| {
-                            let mut at = point(&at);
-                            at.insert("packet".to_owned(), *packet);
-                            at
-                        })),
-                        "web" => all.extend(self.pages.iter().map(|page| {
-                            let mut at = point(&at);
+                    for packet in self.packets(series, background) {
+                        let mut at = point(&at);
+                        at.insert("packet".to_owned(), *packet);
+                        // Sizes of packets and of pages are each a question of their own.
+                        let pages = match (series, self.has_packets || *packet == PACKET) {
+                            ("web", true) => &self.pages[..],
+                            ("web", false) => &self.pages[..1],
+                            _ => &[],
+                        };
+                        let with_page = |page: &f64| {
+                            let mut at = at.clone();
                             at.insert("page".to_owned(), *page);
-                            at.insert("packet".to_owned(), PACKET);
                             at
-                        })),
-                        _ => {
-                            let mut at = point(&at);
-                            at.insert("packet".to_owned(), PACKET);
+                        };
+                        all.extend(pages.iter().map(with_page));
+                        if series != "web" {
                             all.push(at);
                         }
                     }
@@ -267,7 +308,8 @@ impl Experiment for Gateway2012 {
         let mut cells = Vec::new();
         for series in SERIES.into_iter().filter(|name| wanted.as_ref().is_none_or(|all| all.contains(name))) {
             for point in sweep.forms.iter().flat_map(|form| sweep.points(series, *form)) {
-                let able = devices.iter().filter_map(|name| find(name));
+                let chosen = devices.iter().filter(|name| takes_part(name, series, &point, asked));
+                let able = chosen.filter_map(|name| find(name));
                 cells.extend(able.filter(|device| plays(*device, series, &point)).map(|device| Cell {
                     experiment: ABOUT.name.to_owned(),
                     series: series.to_owned(),
@@ -288,7 +330,8 @@ impl Experiment for Gateway2012 {
             "connection" | "web" => 0.6 + 60.0 * asked.scale,
             _ => 4.0 * asked.scale.min(0.02) * 50.0,
         };
-        load + 0.5
+        // Two or three boxes are built for each form.
+        load + if times_as_long(&cell.device) > 1.0 { BOOTS } else { 0.5 }
     }
 
     fn build(&self, _cell: &Cell, line: &Line<'_>) -> Result<Box<dyn Stage>> {
@@ -300,30 +343,44 @@ impl Experiment for Gateway2012 {
     }
 
     fn figures(&self) -> Vec<Figure> {
-        let figure = |(title, series, value, form)| Figure {
-            group: if form == 1.0 { "Co-located" } else { "Decoupled" },
-            title,
-            series,
-            axis: "background",
-            axis_title: "background, Mbit/s",
-            value,
-            kind: Kind::Lines,
-            at: if form == 1.0 { &CO_LOCATED } else { &DECOUPLED },
+        let of_form = |form: usize| {
+            let (group, at) = [("Co-located", &CO_LOCATED), ("Decoupled", &DECOUPLED)][form];
+            let by = |title, (series, value), axis, axis_title, at: &'static [(&'static str, f64)]| Figure {
+                group,
+                title,
+                series,
+                axis,
+                axis_title,
+                value,
+                kind: Kind::Lines,
+                at,
+                logarithmic: false,
+            };
+            let by_background = |title, of| by(title, of, "background", "background, Mbit/s", &at[..]);
+            let by_page = by("HTTP response time", ("web", "response"), "page", "octets of a page", &at[..]);
+            let cpu = by("CPU by rate", ("cpu", "cpu"), "background", "offered, Mbit/s", UNLIMITED[form]);
+            [
+                by_page,
+                by_background("Call set-up", ("call", "setup")),
+                by_background("Jitter", ("call", "jitter")),
+                by_background("Throughput of audio", ("call", "throughput")),
+                by_background("Loss of audio", ("call", "loss")),
+                by_background("Round-trip time", ("rtt", "response")),
+                cpu,
+            ]
+        };
+        let connection = Figure {
+            group: "Connections",
+            title: "TCP connection time",
+            series: "connection",
+            axis: "form",
+            axis_title: "form",
+            value: "connection",
+            kind: Kind::Bars,
+            at: &CONNECTION,
             logarithmic: false,
         };
-        [1.0, 2.0]
-            .into_iter()
-            .flat_map(|form| {
-                [
-                    ("Call set-up", "call", "setup", form),
-                    ("Jitter", "call", "jitter", form),
-                    ("Throughput of audio", "call", "throughput", form),
-                    ("Loss of audio", "call", "loss", form),
-                    ("Round-trip time", "rtt", "response", form),
-                ]
-            })
-            .map(figure)
-            .collect()
+        [connection].into_iter().chain([0, 1].into_iter().flat_map(of_form)).collect()
     }
 
     fn headlines(&self) -> &'static [Headline] {
@@ -335,6 +392,78 @@ impl Experiment for Gateway2012 {
     }
 }
 
-/// Places of figures: IPv6 over links of the paper's rate.
-const CO_LOCATED: [(&str, f64); 3] = [("form", 1.0), ("version", 6.0), ("link", FAST)];
-const DECOUPLED: [(&str, f64); 3] = [("form", 2.0), ("version", 6.0), ("link", FAST)];
+/// Places of figures: IPv6 over links of the paper's rate, with one size of background packets.
+const CO_LOCATED: [(&str, f64); 4] = [("form", 1.0), ("version", 6.0), ("link", FAST), ("packet", PACKET)];
+const DECOUPLED: [(&str, f64); 4] = [("form", 2.0), ("version", 6.0), ("link", FAST), ("packet", PACKET)];
+const CONNECTION: [(&str, f64); 4] =
+    [("version", 6.0), ("link", FAST), ("background", HALF), ("packet", PACKET)];
+/// CPU time is measured over links without a limit.
+const UNLIMITED: [&[(&str, f64)]; 2] = [
+    &[("form", 1.0), ("version", 6.0), ("link", UNSHAPED), ("packet", PACKET)],
+    &[("form", 2.0), ("version", 6.0), ("link", UNSHAPED), ("packet", PACKET)],
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyse::Today;
+
+    fn cells(set: &[(&str, &str)], quick: bool) -> Vec<Cell> {
+        let set = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        Gateway2012
+            .cells(&Asked { set, quick, repeats: 3, ..Asked::default() }, &["sixway", "kernel"])
+            .unwrap()
+    }
+
+    fn packets(cells: &[Cell], series: &str, background: f64) -> Vec<f64> {
+        let of = |cell: &&Cell| {
+            let at = |axis: &str, value| cell.at(axis) == value;
+            let first =
+                at("form", 1.0) && at("version", 6.0) && at("link", FAST) && at("background", background);
+            first && cell.series == series && cell.device == "sixway"
+        };
+        let mut all: Vec<f64> = cells.iter().filter(of).map(|cell| cell.at("packet")).collect();
+        all.sort_by(f64::total_cmp);
+        all.dedup();
+        all
+    }
+
+    #[test]
+    fn each_series_has_background_of_all_sizes() {
+        let full = cells(&[], false);
+        for series in ["connection", "web", "call", "rtt"] {
+            assert_eq!(packets(&full, series, HALF), PACKETS, "{series}");
+        }
+        assert_eq!(packets(&full, "call", 90.0), [PACKET]);
+        assert_eq!(packets(&cells(&[("packets", "200,1400")], false), "rtt", 90.0), [200.0, 1_400.0]);
+        assert_eq!(packets(&cells(&[], true), "call", HALF), [PACKET]);
+    }
+
+    #[test]
+    fn each_place_of_a_headline_is_in_a_quick_run() {
+        let quick = cells(&[], true);
+        let is_there = |series: &str, point: &[(&str, f64)]| {
+            quick.iter().any(|cell| cell.series == series && cell.point == super::point(point))
+        };
+        for headline in HEADLINES {
+            let there = match headline.today {
+                Today::Ratio { series, point, .. } => is_there(series, point),
+                Today::Rows { over, under } => {
+                    is_there(over.series, over.point) && is_there(under.series, under.point)
+                }
+                Today::Nothing(_) => false,
+            };
+            assert!(there, "{}", headline.statement);
+        }
+    }
+
+    #[test]
+    fn the_papers_figures_are_drawn() {
+        let figures = Gateway2012.figures();
+        for (series, axis) in
+            [("connection", "form"), ("web", "page"), ("cpu", "background"), ("call", "background")]
+        {
+            assert!(figures.iter().any(|it| it.series == series && it.axis == axis), "{series}");
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! What the paper printed.
 
-use crate::analyse::{Headline, Published, Today};
+use crate::analyse::{Headline, Place, Published, Today};
 
 /// A measure's percentages, as printed: co-located before decoupled on Linux and on the bare PC, and the bare PC before Linux with one box and with two.
 #[derive(Clone, Copy, Debug)]
@@ -74,27 +74,163 @@ pub const PUBLISHED: &[Published] = &[
     },
 ];
 
-const NO_BARE_PC: Today = Today::Nothing(
-    "the program for the bare PC was not published, and an emulated Linux is compared with plain forwarding in its own guest only; the findings have decoupled against co-located",
-);
+/// A place on the axes.
+type Point = &'static [(&'static str, f64)];
 
-/// The paper's headlines.
-pub const HEADLINES: &[Headline] = &[
-    Headline {
-        statement: "Linux over bare PC, TCP connection time, co-located",
-        published: 1.76,
-        today: NO_BARE_PC,
-    },
-    Headline {
-        statement: "Linux over bare PC, TCP connection time, decoupled",
-        published: 1.39,
-        today: NO_BARE_PC,
-    },
+const fn place(form: f64) -> [(&'static str, f64); 5] {
+    [("form", form), ("version", 6.0), ("link", 100.0), ("background", 50.0), ("packet", 1_000.0)]
+}
+
+const fn page(form: f64) -> [(&'static str, f64); 6] {
+    let [a, b, c, d, e] = place(form);
+    [a, b, c, d, e, ("page", 25_000.0)]
+}
+
+/// One box and two, with the paper's background over its links.
+const BOXES: [Point; 2] = [&place(1.0), &place(2.0)];
+/// The same with a page of the middle.
+const PAGES: [Point; 2] = [&page(1.0), &page(2.0)];
+
+/// The devices in the places of Linux and the bare PC.
+const LINUX: &str = "linux-site-gateway";
+const BARE: &str = "sixway-xdp";
+
+/// A measure's ratios: Linux over the bare PC with one box and with two, and two boxes over one on either, or the other way round for what is to be great.
+const fn measure(
+    (series, value): (&'static str, &'static str),
+    (points, is_rate): ([Point; 2], bool),
+    ratios: [(&'static str, f64); 4],
+) -> [Headline; 4] {
+    let devices = if is_rate { (BARE, LINUX) } else { (LINUX, BARE) };
+    let [one, two] = points;
+    let (over, under) = if is_rate { (one, two) } else { (two, one) };
+    [
+        by_device((series, value), one, devices, ratios[0]),
+        by_device((series, value), two, devices, ratios[1]),
+        by_form((series, value), LINUX, (over, under), ratios[2]),
+        by_form((series, value), BARE, (over, under), ratios[3]),
+    ]
+}
+
+const fn by_device(
+    (series, value): (&'static str, &'static str),
+    point: Point,
+    devices: (&'static str, &'static str),
+    (statement, published): (&'static str, f64),
+) -> Headline {
+    Headline { statement, published, today: Today::Ratio { series, point, value, devices } }
+}
+
+const fn by_form(
+    (series, value): (&'static str, &'static str),
+    device: &'static str,
+    (over, under): (Point, Point),
+    (statement, published): (&'static str, f64),
+) -> Headline {
+    let over = Place { device, series, point: over, value };
+    let under = Place { device, series, point: under, value };
+    Headline { statement, published, today: Today::Rows { over, under } }
+}
+
+/// The paper's headlines, by measure in the order of [`PERCENTAGES`].
+pub const HEADLINES: &[Headline] = MEASURES.as_flattened();
+
+const MEASURES: &[[Headline; 4]] = &[
+    measure(
+        ("connection", "connection"),
+        (BOXES, false),
+        [
+            ("TCP connection time, co-located: Linux over bare PC", 1.76),
+            ("TCP connection time, decoupled: Linux over bare PC", 1.39),
+            ("TCP connection time, Linux: decoupled over co-located", 1.11),
+            ("TCP connection time, bare PC: decoupled over co-located", 1.4),
+        ],
+    ),
+    measure(
+        ("web", "response"),
+        (PAGES, false),
+        [
+            ("HTTP response time, co-located: Linux over bare PC", 1.51),
+            ("HTTP response time, decoupled: Linux over bare PC", 1.38),
+            ("HTTP response time, Linux: decoupled over co-located", 1.07),
+            ("HTTP response time, bare PC: decoupled over co-located", 1.34),
+        ],
+    ),
+    measure(
+        ("call", "setup"),
+        (BOXES, false),
+        [
+            ("Call set-up, co-located: Linux over bare PC", 1.86),
+            ("Call set-up, decoupled: Linux over bare PC", 1.65),
+            ("Call set-up, Linux: decoupled over co-located", 1.38),
+            ("Call set-up, bare PC: decoupled over co-located", 1.57),
+        ],
+    ),
+    measure(
+        ("call", "jitter"),
+        (BOXES, false),
+        [
+            ("Jitter of audio, co-located: Linux over bare PC", 1.82),
+            ("Jitter of audio, decoupled: Linux over bare PC", 1.75),
+            ("Jitter of audio, Linux: decoupled over co-located", 1.28),
+            ("Jitter of audio, bare PC: decoupled over co-located", 1.33),
+        ],
+    ),
+    measure(
+        ("call", "throughput"),
+        (BOXES, true),
+        [
+            ("Throughput of audio, co-located: bare PC over Linux", 1.23),
+            ("Throughput of audio, decoupled: bare PC over Linux", 1.35),
+            ("Throughput of audio, Linux: co-located over decoupled", 1.12),
+            ("Throughput of audio, bare PC: co-located over decoupled", 1.05),
+        ],
+    ),
+    measure(
+        ("call", "loss"),
+        (BOXES, false),
+        [
+            ("Loss of audio, co-located: Linux over bare PC", 1.51),
+            ("Loss of audio, decoupled: Linux over bare PC", 1.52),
+            ("Loss of audio, Linux: decoupled over co-located", 1.16),
+            ("Loss of audio, bare PC: decoupled over co-located", 1.13),
+        ],
+    ),
+    measure(
+        ("rtt", "response"),
+        (BOXES, false),
+        [
+            ("Round-trip time of 1,400 octets, co-located: Linux over bare PC", 1.57),
+            ("Round-trip time of 1,400 octets, decoupled: Linux over bare PC", 1.6),
+            ("Round-trip time of 1,400 octets, Linux: decoupled over co-located", 1.45),
+            ("Round-trip time of 1,400 octets, bare PC: decoupled over co-located", 1.34),
+        ],
+    ),
 ];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_percentage_is_a_headline_with_a_place_for_todays_ratio() {
+        for (measure, printed) in MEASURES.iter().zip(PERCENTAGES) {
+            let [co_located, decoupled] = printed.bare;
+            let [linux, bare] = printed.one_box;
+            for (headline, percent) in measure.iter().zip([co_located, decoupled, linux, bare]) {
+                let (ratio, text) = (1.0 + f64::from(percent) / 100.0, headline.statement);
+                assert!((headline.published - ratio).abs() < 1e-9, "{text}");
+                let (series, value) = match headline.today {
+                    Today::Ratio { series, value, .. } => (series, value),
+                    Today::Rows { over, .. } => (over.series, over.value),
+                    Today::Nothing(why) => panic!("{text}: {why}"),
+                };
+                assert_eq!((series, value), printed.value, "{text}");
+                assert!(text.to_lowercase().starts_with(&printed.measure.to_lowercase()), "{text}");
+            }
+        }
+        assert_eq!(HEADLINES.len(), 4 * PERCENTAGES.len());
+    }
 
     #[test]
     fn percent_is_slower_over_faster_less_one() {

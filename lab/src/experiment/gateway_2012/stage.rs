@@ -22,9 +22,9 @@ const READINGS: u32 = 10;
 /// Echo requests before each load.
 const FIRST: u16 = 5;
 /// Octets that a tunnel's header adds.
-const TUNNEL: f64 = 20.0;
+pub const TUNNEL: f64 = 20.0;
 /// Octets of a frame that are counted by no IP packet: Ethernet's header and check sequence, preamble and gap.
-const ETHERNET: f64 = 38.0;
+pub const ETHERNET: f64 = 38.0;
 
 /// A site's boxes, built for one form at a time.
 pub struct Site {

@@ -5,6 +5,7 @@ mod control;
 mod farther;
 mod findings;
 mod ipsec;
+mod narrow;
 mod overhead;
 mod plan;
 mod published;

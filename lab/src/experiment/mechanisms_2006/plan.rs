@@ -4,11 +4,12 @@ use super::farther::Farther;
 use super::findings::findings;
 use super::ipsec::{self, Ipsec};
 use super::overhead::Form;
-use super::published::PUBLISHED;
+use super::published::{HEADLINES, PUBLISHED};
 use super::stage::{Headers, Kind, Mechanism};
-use crate::analyse::{About, Column, Drawing, Figure, Finding, Kind as Shape, Table};
+use crate::analyse::{About, Column, Drawing, Figure, Finding, Headline, Kind as Shape, Table};
 use crate::device::{Needs, Realm, TaskKind, find};
 use crate::experiment::contract::{Entry, Experiment, Line, Stage};
+use crate::experiment::peers::{Part, part, times_as_long};
 use crate::experiment::three_routers::{BadPath, DRAWING, DRAWN, Way};
 use crate::failure::Result;
 use crate::results::{Asked, Cell, Results};
@@ -57,12 +58,13 @@ const ABOUT: About = About {
         "Forms of headers: 1 IPv4, 2 IPv6, 3 IPv6 in IPv4, 4 IPv4 in IPv6, 5 IPv6 in UDP in IPv4. They are computed from packets that our encoders write, in a frame of 1,514 octets, as a share of the data; the paper truncates, and its 4.25 % is a misprint of 4.22 %.",
         "Loads: 1 echo requests, 2 TCP, 3 UDP, 4 transactions over UDP, 5 over a TCP connection, 6 over a TCP connection each, 7 TCP with a segment for each write, 8 TCP with segments of that size at most. Transactions have 16 octets each way.",
         "Native is the client's own version of IP by the same routers, measured right after the mechanism in each cell; the verdict is that of the load through the mechanism.",
+        "Devices in guests are compared with the native way by the same guests, which is in their rows, and with no device of this host. Of ISATAP and DS-Lite some devices know one end: Sixway is the host of the former and the AFTR of the latter then, and its CPU time is counted with theirs.",
         "Configured tunnels and 6to4 are between routers a and c, ISATAP between the client and router c, NAT64 stands for NAT-PT, DS-Lite for DSTM: both translate or tunnel what the papers' did, with a state of another kind.",
         "Teredo has a network of its own: a client behind a NAT, a server and a relay, all by the device. Its native way is IPv4 through the NAT.",
         "NAT46 has no echo requests of more than 1,452 octets: it keeps no state for fragments, and those of ICMP cannot be translated without (RFC 7915 §1.2).",
         "Tunnels over IPv4 have an MTU of 1,480 octets; Teredo has 1,280.",
         "Mechanisms: 1 configured tunnel, 2 6to4, 3 ISATAP, 4 NAT64, 5 NAT46, 6 DS-Lite, 7 Teredo, 8 4over6, of which only the control plane is measured. Hops are routers between a and c; the background is 50 Mbit/s of packets of 1,400 octets, half of the paper's links.",
-        "The narrower link is the one in front of router c, with an MTU of 1,400 octets. DF 0 lets ping's packets be split on their way, DF 1 does not. The first requests find the path's MTU: requests are sent until one is answered, and those after it are counted.",
+        "The narrower link is the one in front of router c, with an MTU of 1,400 octets. DF 0 lets packets of ping and UDP be split, by routers with IPv4 and by the sender for the path's MTU with IPv6, DF 1 does not. The first requests find the path's MTU: requests are sent until one is answered, and those after it are counted. Of UDP those that arrive at the server are counted.",
         "The control plane is all traffic that passes router b, or the NAT's link: while the mechanism is idle, or from a start of both ends to the first answer through it. Solicitations and advertisements are those of routers, leases are messages of DHCPv4 in DHCPv6. Echoes are the test's own, and those by which a Teredo client looks for a relay.",
         "IPsec is ESP in tunnel mode with AES-GCM and fixed keys, between routers a and c, around the packets of the mechanism and around native IPv6 (ESP 1; 0 is without). It takes a kernel with ESP, so that it is measured in guests only: --devices linux-sit,sixway-in-guest.",
         "The published CPU figures are increases on the paper's routers, averages over its sizes.",
@@ -95,13 +97,16 @@ const ABOUT: About = About {
                 Column { value: "native-response", title: "native response" },
                 Column { value: "throughput", title: "throughput" },
                 Column { value: "native-throughput", title: "native throughput" },
+                Column { value: "transactions", title: "transactions" },
+                Column { value: "native-transactions", title: "native transactions" },
+                Column { value: "cpu", title: "CPU of both ends" },
                 Column { value: "loss", title: "loss" },
             ],
         },
         Table {
-            title: "Pings over a narrower second link",
+            title: "Pings (load 1) and UDP (3) over a narrower second link",
             series: "narrow",
-            axes: &["way", "octets", "df"],
+            axes: &["way", "load", "octets", "df"],
             columns: &[
                 Column { value: "lost-before", title: "lost before the first answer" },
                 Column { value: "sent", title: "sent after it" },
@@ -151,17 +156,52 @@ const ABOUT: About = About {
 };
 
 const USUAL: &[&str] = &["sixway"];
+const TUNNELS: &[&str] = &["sixway", "sixway-tc", "sixway-xdp", "linux-sit"];
 const LINEUP: &[Entry] = &[
-    Entry { task: TaskKind::Configured, usual: USUAL },
-    Entry { task: TaskKind::Router6to4, usual: USUAL },
-    Entry { task: TaskKind::IsatapRouter, usual: USUAL },
+    Entry { task: TaskKind::Configured, usual: TUNNELS },
+    Entry { task: TaskKind::Router6to4, usual: TUNNELS },
+    Entry { task: TaskKind::IsatapRouter, usual: TUNNELS },
     Entry { task: TaskKind::IsatapHost, usual: USUAL },
-    Entry { task: TaskKind::Nat64, usual: USUAL },
+    Entry {
+        task: TaskKind::Nat64,
+        usual: &["sixway", "sixway-tc", "sixway-xdp", "tayga-masquerade", "jool"],
+    },
     Entry { task: TaskKind::Nat46, usual: USUAL },
     Entry { task: TaskKind::Aftr, usual: USUAL },
-    Entry { task: TaskKind::B4, usual: USUAL },
-    Entry { task: TaskKind::TeredoRelay, usual: USUAL },
+    Entry { task: TaskKind::B4, usual: &["sixway", "linux-ip6tnl"] },
+    Entry { task: TaskKind::TeredoRelay, usual: &["sixway", "miredo"] },
     Entry { task: TaskKind::Concentrator, usual: USUAL },
+];
+
+/// Devices that Sixway is compared with.
+const PEERS: &[&str] =
+    &["sixway-tc", "sixway-xdp", "linux-sit", "linux-ip6tnl", "tayga-masquerade", "jool", "miredo"];
+/// Loads and sizes at which they are in a quick run, and the one that has no other part in it.
+const BRIEF: [(Kind, &[f64]); 3] =
+    [(Kind::Ping, &[1_024.0]), (Kind::Tcp, &[64.0, 1_024.0]), (Kind::TcpRr, &[])];
+
+/// Whether a device has this load in a run.
+fn is_in(device: &str, kind: Kind, octets: Option<f64>, asked: &Asked) -> bool {
+    match part(device, PEERS, asked) {
+        Part::Whole => true,
+        Part::Nothing => false,
+        // Both hooks are compared at other places.
+        Part::Brief if device == "sixway-tc" => false,
+        Part::Brief => {
+            BRIEF.iter().any(|(of, sizes)| *of == kind && octets.is_none_or(|octets| sizes.contains(&octets)))
+        }
+    }
+}
+
+/// A value with its title, and the place on other axes.
+type Drawn = (&'static str, &'static str, &'static [(&'static str, f64)]);
+/// Values that are drawn by size: pings, TCP and UDP.
+const BY_OCTETS: [Drawn; 5] = [
+    ("response", "response time", &[("load", 1.0)]),
+    ("throughput", "throughput of TCP", &[("load", 2.0)]),
+    ("throughput", "throughput of UDP", &[("load", 3.0)]),
+    ("cpu", "CPU with TCP", &[("load", 2.0)]),
+    ("cpu", "CPU with UDP", &[("load", 3.0)]),
 ];
 
 /// From the smallest to the greatest of the paper.
@@ -179,10 +219,9 @@ fn cell(series: &str, device: &str, point: &[(&str, f64)]) -> Cell {
     }
 }
 
-/// Whether a device can be both ends of a mechanism.
+/// Whether a device can be both ends of a mechanism, or that end which a partner does not do.
 fn plays(device: &str, way: Way) -> bool {
-    let tasks = find(device).map_or(&[][..], |device| device.tasks());
-    way.kinds().iter().all(|kind| tasks.contains(kind))
+    find(device).is_some_and(|device| way.is_known_to(device))
 }
 
 /// What may be chosen by `--set series`.
@@ -207,6 +246,11 @@ fn ipsec_points(way: Way, quick: bool) -> Vec<Vec<(&'static str, f64)>> {
     all
 }
 
+/// Loads over hops; a quick run has the first two.
+const FAR_LOADS: [Kind; 6] = [Kind::Ping, Kind::Tcp, Kind::Udp, Kind::UdpRr, Kind::TcpRr, Kind::TcpCrr];
+/// Octets of data over a narrower link; a quick run has 1,500.
+const NARROW_SIZES: [f64; 7] = [64.0, 512.0, 1_300.0, 1_360.0, 1_440.0, 1_500.0, 3_072.0];
+
 /// Places of a mechanism over hops, over the narrower link, and idle. Its own network has no hops to add.
 #[allow(clippy::type_complexity, reason = "it is taken apart where it is called, and only there")]
 fn far_points(
@@ -220,16 +264,17 @@ fn far_points(
         let background = asked.numbers("background", if asked.quick { &[0.0] } else { &[0.0, 50.0] })?;
         for hops in hops {
             for background in &background {
-                for load in [Kind::Ping, Kind::Tcp] {
-                    let load = ("load", f64::from(load as u8));
+                for load in if asked.quick { &FAR_LOADS[..2] } else { &FAR_LOADS } {
+                    let load = ("load", f64::from(*load as u8));
                     all.push(("hops", vec![number, ("hops", hops), load, ("background", *background)]));
                 }
             }
         }
-        let octets =
-            if asked.quick { &[1_500.0][..] } else { &[1_300.0, 1_360.0, 1_440.0, 1_500.0, 3_072.0] };
-        for octets in octets {
-            all.extend([0.0, 1.0].map(|df| ("narrow", vec![number, ("octets", *octets), ("df", df)])));
+        for octets in if asked.quick { &NARROW_SIZES[5..6] } else { &NARROW_SIZES } {
+            for load in [Kind::Ping, Kind::Udp].map(|kind| ("load", f64::from(kind as u8))) {
+                let at = |df| ("narrow", vec![number, load, ("octets", *octets), ("df", df)]);
+                all.extend([0.0, 1.0].map(at));
+            }
         }
     }
     all.push(("control", vec![number]));
@@ -291,23 +336,28 @@ impl Experiment for Mechanisms2006 {
             for device in devices.iter().filter(|device| plays(device, way)) {
                 for kind in Kind::ALL.into_iter().filter(|kind| loads.contains(&f64::from(*kind as u8))) {
                     let load = ("load", f64::from(kind as u8));
-                    if kind.transaction().is_some() {
+                    if kind.transaction().is_some() && is_in(device, kind, None, asked) {
                         cells.push(cell(way.name(), device, &[load]));
                     }
-                    let sizes = sizes.iter().filter(|size| kind.has(**size) && carries(way, kind, **size));
+                    let sizes = sizes.iter().filter(|size| {
+                        kind.has(**size)
+                            && carries(way, kind, **size)
+                            && is_in(device, kind, Some(**size), asked)
+                    });
                     cells.extend(sizes.map(|size| cell(way.name(), device, &[load, ("octets", *size)])));
                 }
             }
         }
+        let is_whole = |device: &str| part(device, PEERS, asked) == Part::Whole;
         for way in Way::EVERY.into_iter().filter(|way| is_wanted(*way)) {
-            for device in devices.iter().filter(|device| plays(device, way)) {
+            for device in devices.iter().filter(|device| plays(device, way) && is_whole(device)) {
                 for (series, point) in far_points(way, asked)?.into_iter().filter(|(series, _)| has(series)) {
                     cells.push(cell(series, device, &point));
                 }
             }
         }
         for way in Way::ALL.into_iter().filter(|way| has("ipsec") && is_wanted(*way)) {
-            let is_protected = |device: &&&str| plays(device, way) && has_ipsec(device);
+            let is_protected = |device: &&&str| plays(device, way) && has_ipsec(device) && is_whole(device);
             for device in devices.iter().filter(|_| way.protection().is_some()).filter(is_protected) {
                 let points = ipsec_points(way, asked.quick);
                 cells.extend(points.iter().map(|point| cell("ipsec", device, point)));
@@ -317,19 +367,21 @@ impl Experiment for Mechanisms2006 {
     }
 
     fn seconds(&self, cell: &Cell, asked: &Asked) -> f64 {
+        let times = times_as_long(&cell.device);
         match (cell.series.as_str(), cell.at("load")) {
             ("overhead", _) => 0.05,
-            ("narrow", _) => 0.7,
+            ("narrow", 3.0) => 0.2,
+            ("narrow", _) => 0.6,
             // A router's advertisement, and a lease, take some time.
-            ("start", _) if [3.0, 8.0].contains(&cell.at("way")) => 3.0,
+            ("start", _) if [3.0, 8.0].contains(&cell.at("way")) => 2.5,
             ("start", _) => 1.0,
             // Guests boot for the first ones.
             ("ipsec", 1.0) => 6.0 + 5.0 * asked.scale,
             ("ipsec", _) => 6.0 + 2.0 * f64::max(0.1, 60.0 * asked.scale),
             ("control", _) if cell.at("way") == 8.0 => 2.7 + (60.0 * asked.scale).clamp(1.0, 60.0),
             ("control", _) => 0.7 + (60.0 * asked.scale).clamp(1.0, 60.0),
-            (_, 1.0) => 0.5 + 5.0 * asked.scale,
-            _ => 0.5 + 2.0 * f64::max(0.1, 60.0 * asked.scale),
+            (_, 1.0) => times * (0.5 + 5.0 * asked.scale),
+            _ => times * 0.5 + 2.0 * f64::max(0.1, 60.0 * asked.scale),
         }
     }
 
@@ -348,18 +400,31 @@ impl Experiment for Mechanisms2006 {
 
     fn figures(&self) -> Vec<Figure> {
         let titles = ["Configured tunnel", "6to4", "ISATAP", "NAT64", "NAT46", "DS-Lite", "Teredo"];
-        let figure = |(way, title): (Way, &'static str)| Figure {
-            group: "",
-            title,
-            series: way.name(),
-            axis: "octets",
-            axis_title: "octets",
-            value: "response",
-            kind: Shape::Lines,
-            at: &[("load", 1.0)],
-            logarithmic: false,
+        let of_way = |(way, group): (Way, &'static str)| {
+            let by_octets = |(value, title, at): Drawn| Figure {
+                group,
+                title,
+                series: way.name(),
+                axis: "octets",
+                axis_title: "octets",
+                value,
+                kind: Shape::Lines,
+                at,
+                logarithmic: false,
+            };
+            let transactions = Figure {
+                axis: "load",
+                axis_title: "4 UDP, 5 TCP, 6 a connection each",
+                kind: Shape::Bars,
+                ..by_octets(("transactions", "transactions", &[]))
+            };
+            BY_OCTETS.map(by_octets).into_iter().chain([transactions]).collect::<Vec<_>>()
         };
-        Way::ALL.into_iter().zip(titles).map(figure).collect()
+        Way::ALL.into_iter().zip(titles).flat_map(of_way).collect()
+    }
+
+    fn headlines(&self) -> &'static [Headline] {
+        HEADLINES
     }
 
     fn findings(&self, results: &Results) -> Vec<Finding> {
@@ -382,5 +447,63 @@ mod tests {
         assert_eq!(sizes("nat64", 1.0), QUICK);
         assert_eq!(sizes("nat46", 3.0), QUICK);
         assert_eq!(sizes("nat46", 1.0), [64.0, 1_024.0]);
+    }
+
+    #[test]
+    fn udp_transactions_and_small_data_go_far_too() {
+        let asked =
+            Asked { set: [("series".to_owned(), "hops,narrow".to_owned())].into(), ..Asked::default() };
+        let cells = Mechanisms2006.cells(&asked, &["sixway"]).unwrap();
+        let is_there = |series: &str, point: &[(&str, f64)]| {
+            let mut of = cells.iter().filter(|cell| cell.series == series);
+            of.any(|cell| point.iter().all(|(axis, at)| cell.point.get(*axis) == Some(at)))
+        };
+        for load in [1.0, 2.0, 3.0, 4.0, 5.0, 6.0] {
+            for hops in [1.0, 4.0, 8.0] {
+                let at = [("way", 4.0), ("load", load), ("hops", hops), ("background", 50.0)];
+                assert!(is_there("hops", &at), "load {load}, {hops} hops");
+            }
+        }
+        for load in [1.0, 3.0] {
+            let at = |octets, df| [("way", 1.0), ("load", load), ("octets", octets), ("df", df)];
+            assert!(is_there("narrow", &at(64.0, 0.0)) && is_there("narrow", &at(3_072.0, 1.0)));
+        }
+    }
+
+    #[test]
+    fn what_the_paper_drew_is_drawn() {
+        let figures = Mechanisms2006.figures();
+        for (value, load) in [("response", 1.0), ("throughput", 2.0), ("throughput", 3.0), ("cpu", 2.0)] {
+            let of = |it: &&Figure| it.series == "6to4" && it.value == value && it.at == [("load", load)];
+            assert_eq!(figures.iter().filter(of).count(), 1, "{value} of load {load}");
+        }
+        assert!(figures.iter().any(|it| it.value == "transactions"));
+    }
+
+    #[test]
+    fn others_are_measured_without_being_named_and_a_quick_run_compares_at_a_few_places() {
+        let usual: Vec<&str> = LINEUP.iter().flat_map(|entry| entry.usual).copied().collect();
+        assert!(PEERS.iter().all(|peer| usual.contains(peer)));
+        let all = [&["sixway"], PEERS].concat();
+        let cells = |quick, repeats| {
+            Mechanisms2006.cells(&Asked { quick, repeats, ..Asked::default() }, &all).unwrap()
+        };
+        let of = |cells: &[Cell], series: &str, device: &str| {
+            cells.iter().filter(|cell| cell.series == series && cell.device == device).count()
+        };
+        let full = cells(false, 3);
+        for (series, device) in [
+            ("configured", "linux-sit"),
+            ("isatap", "linux-sit"),
+            ("isatap", "sixway-xdp"),
+            ("nat64", "jool"),
+            ("ds-lite", "linux-ip6tnl"),
+            ("teredo", "miredo"),
+        ] {
+            assert_eq!(of(&full, series, device), of(&full, series, "sixway"), "{series} {device}");
+            assert_eq!(of(&cells(true, 3), series, device), 4, "{series} {device}");
+            assert_eq!(of(&cells(true, 1), series, device), 0, "{series} {device}");
+        }
+        assert_eq!(of(&cells(true, 3), "hops", "linux-sit"), 0);
     }
 }

@@ -48,6 +48,15 @@ impl Kind {
         Self::TcpSegment,
     ];
 
+    /// The load with this number on the axis.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn of(number: f64) -> Result<Self> {
+        let kind = Self::ALL.into_iter().find(|kind| f64::from(*kind as u8) == number);
+        kind.ok_or_else(|| Failure::Unexpected(format!("no load has the number {number}")))
+    }
+
     /// Whether this size says something about it: transactions have one size, small data is 256 octets or less, and Linux admits no segment below 88.
     pub fn has(self, octets: f64) -> bool {
         match self {
@@ -118,9 +127,7 @@ impl Mechanism {
 
 impl Stage for Mechanism {
     fn measure(&mut self, cell: &Cell, sheet: &mut Sheet) -> Result<()> {
-        let number = cell.at("load") as usize;
-        let kind = Kind::ALL.get(number.wrapping_sub(1)).copied();
-        let kind = kind.ok_or_else(|| Failure::Unexpected(format!("no load has the number {number}")))?;
+        let kind = Kind::of(cell.at("load"))?;
         let octets = cell.at("octets") as usize;
         let [target, native] = [self.at_work.way().target(), self.at_work.way().native()];
         for target in [target, native] {

@@ -45,10 +45,11 @@ const ABOUT: About = About {
          first with eight clients that do not pause.",
         "A closed loop does not overload a device, so no statement is made on the shape of the response time.",
         "The device restarts before each row; the kernel's table of connections stays, and its size and what it refused are in the data.",
-        "UDP is sent at half the rate at which the tester's core makes frames, on flows that exist before: forwarded is what arrived. What the \
-         device's links receive is worked on by threads on the device's core.",
-        "In the tunnel `wget` fetches over a connection that stays where the server lets it; the translator sees one long UDP flow. OpenVPN \
-         and `wget` share the tester's core, so the tester is usually at its limit: compare the CPU time for a file.",
+        "UDP is sent on flows that exist before, a tenth faster than the most that the device forwarded in a short search, and at half the rate \
+         at which the tester's core makes frames at most: forwarded is what arrived. What the device's links receive is worked on by threads on \
+         the device's core.",
+        "Each client has a tunnel of OpenVPN with processes of its own at both ends, in which four `wget` fetch at the same time, each over a \
+         connection that stays where the server lets it; the translator sees one long UDP flow of each client. OpenVPN and `wget` share the tester's core, so the tester is usually at its limit: compare the CPU time for a file.",
         "The kernel's row is native IPv6 forwarding in the same network; its CPU time is that of its core on received packets.",
         "PF of the paper had room for 40,000 states, and eight clients need 524,288 within the time for which one is kept. The series with a limit gives it to \
          devices that have a pool, a remote one as STATES, times the scale, but 1,024 at least: sessions that have no room are refused. It ends after 2 s, or a minute more at scale 1. The kernel's own \
@@ -89,11 +90,12 @@ const ABOUT: About = About {
             ],
         },
         Table {
-            title: "UDP in frames that the kernel makes, far more than can be forwarded (not in the paper)",
+            title: "UDP in frames that the kernel makes, a tenth more than can be forwarded (not in the paper)",
             series: "udp",
             axes: &["flows"],
             columns: &[
                 Column { value: "ceiling", title: "the tester's limit" },
+                Column { value: "capacity", title: "the most in a trial" },
                 Column { value: "offered", title: "offered" },
                 Column { value: "forwarded", title: "forwarded" },
                 Column { value: "cpu-per-packet", title: "CPU a packet" },
@@ -101,7 +103,10 @@ const ABOUT: About = About {
                 Column { value: "loss", title: "loss" },
             ],
         },
-        http("wget through a tunnel of OpenVPN over UDP, one client", "vpn"),
+        http("wget through a tunnel of OpenVPN over UDP, one client", "vpn-1"),
+        http("wget through tunnels of OpenVPN over UDP, two clients", "vpn-2"),
+        http("wget through tunnels of OpenVPN over UDP, four clients", "vpn-4"),
+        http("wget through tunnels of OpenVPN over UDP, eight clients", "vpn-8"),
         http("HTTP, one client", "http-1"),
         http("HTTP, two clients", "http-2"),
         http("HTTP, four clients", "http-4"),
@@ -141,7 +146,42 @@ const HEADLINES: &[Headline] = &[
             devices: ("sixway", "tayga-masquerade"),
         },
     },
+    Headline {
+        statement: "TAYGA over PF: response time by HTTP, files of 12,800 octets, eight clients",
+        published: 3.45,
+        today: Today::Ratio {
+            series: "http-8",
+            point: &[("octets", 12_800.0)],
+            value: "response",
+            devices: ("tayga-masquerade", "sixway"),
+        },
+    },
+    by_vpn(
+        "PF over TAYGA: files of 100 octets by OpenVPN over UDP (here: for each second of CPU time)",
+        2.95,
+        &[("octets", 100.0)],
+    ),
+    by_vpn(
+        "PF over TAYGA: files of 12,800 octets by OpenVPN over UDP (here: for each second of CPU time)",
+        3.2,
+        &[("octets", 12_800.0)],
+    ),
+    Headline {
+        statement: "TAYGA over PF: response time by OpenVPN over UDP, files of 12,800 octets, eight clients",
+        published: 3.18,
+        today: Today::Ratio {
+            series: "vpn-8",
+            point: &[("octets", 12_800.0)],
+            value: "response",
+            devices: ("tayga-masquerade", "sixway"),
+        },
+    },
 ];
+
+const fn by_vpn(statement: &'static str, published: f64, point: &'static [(&'static str, f64)]) -> Headline {
+    let (value, devices) = ("files-per-cpu-second", ("sixway", "tayga-masquerade"));
+    Headline { statement, published, today: Today::Ratio { series: "vpn-8", point, value, devices } }
+}
 
 const LINEUP: &[Entry] = &[
     Entry { task: TaskKind::Nat64, usual: &["sixway", "sixway-xdp", "sixway-stateless", "tayga-masquerade"] },
@@ -156,6 +196,12 @@ const SIZES: [f64; 8] = [100.0, 200.0, 400.0, 800.0, 1_600.0, 3_200.0, 6_400.0, 
 /// Those of one client and of eight, each a session.
 const FLOWS: [f64; 2] = [8.0, 64.0];
 const QUICK_SIZES: [f64; 2] = [100.0, 12_800.0];
+
+/// The load and the number of clients of a series such as `http-8`.
+fn clients(series: &str) -> Option<(&str, usize)> {
+    let (load, clients) = series.split_once('-')?;
+    Some((load, clients.parse().ok()?))
+}
 
 impl Experiment for Nat642014 {
     fn about(&self) -> &About {
@@ -201,10 +247,9 @@ impl Experiment for Nat642014 {
                         .into_iter()
                         .map(|flows| ("udp".to_owned(), "flows", flows)),
                 ),
-                "http" => places.extend(clients.iter().flat_map(|clients| {
-                    octets.iter().map(move |octets| (format!("http-{clients}"), "octets", *octets))
+                "http" | "vpn" => places.extend(clients.iter().flat_map(|clients| {
+                    octets.iter().map(move |octets| (format!("{protocol}-{clients}"), "octets", *octets))
                 })),
-                "vpn" => places.extend(octets.iter().map(|octets| ("vpn".to_owned(), "octets", *octets))),
                 other => {
                     return Err(format!("--set protocols: {other} is not icmp, states, udp, http or vpn"));
                 }
@@ -229,20 +274,23 @@ impl Experiment for Nat642014 {
 
     /// At scale 1 one client is held to a quarter of a device's 65,000 requests a second; files come at about 2,000 a second.
     fn seconds(&self, cell: &Cell, asked: &Asked) -> f64 {
-        match cell.series.strip_prefix("http-").and_then(|clients| clients.parse::<f64>().ok()) {
-            Some(clients) => 0.7 + asked.scale * clients * ADDRESSES as f64 / 2_000.0,
-            None if cell.series == "udp" => 1.7 + time(asked.scale).as_secs_f64(),
-            None if cell.series == "vpn" => 0.7 + asked.scale * ADDRESSES as f64 / 1_000.0,
+        match clients(&cell.series) {
+            Some(("http", clients)) => 0.7 + asked.scale * clients as f64 * ADDRESSES as f64 / 2_000.0,
+            Some((_, clients)) => {
+                let clients = clients as f64;
+                0.6 + 0.2 * clients + asked.scale * clients * ADDRESSES as f64 / 1_000.0
+            }
+            None if cell.series == "udp" => 2.3 + time(asked.scale).as_secs_f64(),
             None if cell.series == "icmp-states" => 3.5 + time_of_states(asked.scale).as_secs_f64(),
             None => 1.3 + asked.scale * f64::max(40.0, cell.at("clients") * 10.0),
         }
     }
 
     fn build(&self, cell: &Cell, line: &Line<'_>) -> Result<Box<dyn Stage>> {
-        match cell.series.strip_prefix("http-").and_then(|clients| clients.parse().ok()) {
-            Some(clients) => Ok(Box::new(Http::build(clients, line)?)),
+        match clients(&cell.series) {
+            Some(("http", clients)) => Ok(Box::new(Http::build(clients, line)?)),
+            Some((_, clients)) => Ok(Box::new(Vpn::build(clients, line)?)),
             None if cell.series == "udp" => Ok(Box::new(Udp::build(line)?)),
-            None if cell.series == "vpn" => Ok(Box::new(Vpn::build(line)?)),
             None => Ok(Box::new(Icmp::build(line, cell.point.get("states").copied())?)),
         }
     }
@@ -284,5 +332,18 @@ mod tests {
         assert_eq!(Nat642014.built_for("icmp-states"), ["states"]);
         let few = Asked { set: [("states".to_owned(), "5".to_owned())].into(), ..Asked::default() };
         assert!(Nat642014.cells(&few, &["sixway"]).is_err());
+    }
+
+    #[test]
+    fn tunnels_have_as_many_clients_as_http() {
+        let cells = |quick| Nat642014.cells(&Asked { quick, ..Asked::default() }, &["sixway"]).unwrap();
+        for (quick, expected) in [(false, &ALL[..]), (true, &QUICK[..])] {
+            for count in expected {
+                let name = format!("vpn-{count}");
+                assert!(cells(quick).iter().any(|cell| cell.series == name), "{name}");
+                assert_eq!(clients(&name), Some(("vpn", *count as usize)));
+            }
+        }
+        assert_eq!((clients("icmp"), clients("http-4")), (None, Some(("http", 4))));
     }
 }

@@ -12,7 +12,7 @@ const fn http(
     series: &'static str,
     rows: &'static [(f64, &'static [f64])],
 ) -> Published {
-    Published { device, source: "text on TCP", series, axis: "octets", values: HTTP, rows }
+    Published { device, source: "text on TCP and UDP", series, axis: "octets", values: HTTP, rows }
 }
 
 /// Its figures.
@@ -46,6 +46,9 @@ pub const PUBLISHED: &[Published] = &[
     http(TAYGA, "http-1", &[(100.0, &[405.0]), (12_800.0, &[233.0])]),
     http(TAYGA, "http-2", &[(100.0, &[683.0]), (12_800.0, &[292.0])]),
     http(PF, "http-8", &[(100.0, &[2_875.0]), (12_800.0, &[1_055.0])]),
+    http(TAYGA, "vpn-1", &[(100.0, &[644.0]), (12_800.0, &[335.0])]),
+    http(TAYGA, "vpn-2", &[(100.0, &[1_228.0]), (12_800.0, &[506.0])]),
+    http(PF, "vpn-1", &[(100.0, &[747.0]), (12_800.0, &[446.0])]),
 ];
 
 /// The most that it saw lost, as a share: PF with eight clients.

@@ -1,16 +1,17 @@
-//! Long UDP flows in frames that the kernel makes: what a translator forwards when far more is offered. The paper has no
+//! Long UDP flows in frames that the kernel makes: what a translator forwards when a little more is offered. The paper has no
 //! such series; echo requests and small files do not show what a data path can do, for a tester in user space is slower than most of them.
 //!
 //! The tester's core makes the frames and takes those that arrive, so less is offered than it could make: a row in which it has no time left says
-//! nothing of the device.
+//! nothing of the device. So a short search finds how much the device forwards, and it is offered a tenth more than that.
 
 use super::topology::{direct, target};
 use crate::device::{CpuSource, Forward, Nat64, Place, Running, Task, TaskKind};
 use crate::experiment::contract::{Line, Stage};
 use crate::experiment::live::{Live, Stream};
 use crate::experiment::measured::measure;
+use crate::experiment::rfc8219::search::{Search, Seen, Trial};
 use crate::experiment::sheet::Sheet;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::interrupt;
 use crate::load::{FrameEnds, Gaps, Load as _, Pace, Trip, Until};
 use crate::measure::{Cores, Reading};
@@ -23,10 +24,20 @@ use std::time::Duration;
 const SOURCE: Ipv6Addr = Ipv6Addr::new(0xfdb9, 0xa0ab, 0xaf17, 0xfffd, 0, 0, 1, 0);
 const PORT: u16 = 7_000;
 
-/// Share of what the tester's core can make that is offered.
-const OFFERED: f64 = 0.5;
+/// Share of what the tester's core can make that is offered at most.
+const MOST: f64 = 0.5;
 /// How long is measured what it can make.
 const CALIBRATION: Duration = Duration::from_millis(200);
+/// Share of the frames that may be lost at the rate that is searched.
+const LOSS: f64 = 0.01;
+/// What is offered, in multiples of the device's capacity: the device is to be the limit.
+const ABOVE: f64 = 1.1;
+/// How long a rate is tried.
+const TRIAL: Duration = Duration::from_millis(100);
+/// The lowest rate that is tried, in frames a second.
+const LEAST: f64 = 1_000.0;
+/// The share of itself to which that rate is found.
+const PRECISION: f64 = 0.25;
 
 /// How long a row takes: ten seconds at scale 1.
 pub fn time(scale: f64) -> Duration {
@@ -88,13 +99,17 @@ impl Stage for Udp {
         self.live.with(&ends, Trip::OneWay, |stream| {
             warm_up(stream, flows)?;
             let limit = stream.ceiling(CALIBRATION)?;
-            let pace = Pace::Open { per_second: OFFERED * limit, gaps: Gaps::Even };
+            let mut seen = Best { trial: Short(stream), forwarded: 0.0 };
+            let rate = capacity(&mut seen, MOST * limit)?;
+            let per_second = (ABOVE * rate).min(MOST * limit);
+            let pace = Pace::Open { per_second, gaps: Gaps::Even };
             let measured = measure(&running, (self.cores, Reading::Ticks), sheet, || {
                 stream.run(pace, Until::Time(self.time))
             })?;
             let outcome = &measured.outcome;
             let (came, seconds) = (outcome.answered as f64, outcome.took.as_secs_f64().max(1e-9));
             sheet.value("ceiling", limit, Unit::PerSecond);
+            sheet.value("capacity", rate, Unit::PerSecond);
             sheet.value("sent", outcome.sent as f64, Unit::Count);
             sheet.value("arrived", came, Unit::Count);
             sheet.value("lost", outcome.lost as f64, Unit::Count);
@@ -108,6 +123,62 @@ impl Stage for Udp {
     }
 }
 
+/// Frames at a rate for a short time.
+struct Short<'a>(&'a Stream<'a>);
+
+impl Trial for Short<'_> {
+    type Error = Failure;
+
+    fn run(&mut self, per_second: f64) -> Result<Seen> {
+        let outcome = self.0.run(Pace::Open { per_second, gaps: Gaps::Even }, Until::Time(TRIAL))?;
+        let offered = outcome.sent as f64 / outcome.took.as_secs_f64().max(1e-9);
+        Ok(Seen { loss: outcome.loss(), offered, is_disturbed: false })
+    }
+}
+
+/// Trials, and the most that a device has forwarded in one of them, whatever was lost there.
+struct Best<T> {
+    trial: T,
+    forwarded: f64,
+}
+
+impl<T: Trial> Trial for Best<T> {
+    type Error = T::Error;
+
+    fn run(&mut self, per_second: f64) -> std::result::Result<Seen, T::Error> {
+        let seen = self.trial.run(per_second)?;
+        self.forwarded = self.forwarded.max(seen.offered * (1.0 - seen.loss));
+        Ok(seen)
+    }
+}
+
+/// What a device forwards, up to `most`: the highest rate at which no more than the given share is lost, or what it has forwarded at another one if that
+/// is more. The latter is what remains where other programs of the machine let some be lost at any rate.
+fn capacity<T: Trial>(trial: &mut Best<T>, most: f64) -> std::result::Result<f64, T::Error> {
+    let rate = lossless(trial, most)?;
+    Ok(rate.max(trial.forwarded))
+}
+
+/// The highest rate at which no more than the given share is lost, up to `most`.
+fn lossless<T: Trial>(trial: &mut T, most: f64) -> std::result::Result<f64, T::Error> {
+    let flood = trial.run(most)?;
+    if flood.loss <= LOSS {
+        return Ok(most);
+    }
+    // Under a flood a device may forward less than it could.
+    let mut high = 2.0 * flood.offered * (1.0 - flood.loss);
+    let mut passed = 0.0;
+    loop {
+        high = high.clamp(LEAST, most.max(LEAST));
+        let search = Search { rates: (LEAST, high), passed, loss: LOSS, precision: PRECISION, repeats: 0 };
+        let found = search.run(trial)?;
+        if !found.is_at_ceiling || high >= most {
+            return Ok(found.rate.max(LEAST));
+        }
+        (passed, high) = (found.rate, 2.0 * high);
+    }
+}
+
 /// Each flow has its session, and enough packets for a fast path to take it.
 fn warm_up(stream: &Stream<'_>, flows: u32) -> Result<()> {
     let few = Pace::Open { per_second: 2_000.0, gaps: Gaps::Even };
@@ -115,4 +186,57 @@ fn warm_up(stream: &Stream<'_>, flows: u32) -> Result<()> {
     interrupt::wait_until(Duration::from_secs(10), "packets of every flow", || {
         Ok(stream.run(few, count)?.lost == 0)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::convert::Infallible;
+
+    /// A device of a capacity, which forwards less under a flood of ten times as much.
+    struct Model {
+        capacity: f64,
+        flooded: f64,
+        trials: u32,
+        /// What is lost by others, as a share.
+        lost: f64,
+    }
+
+    impl Trial for Model {
+        type Error = Infallible;
+
+        fn run(&mut self, per_second: f64) -> std::result::Result<Seen, Infallible> {
+            self.trials += 1;
+            let forwards = if per_second > 10.0 * self.capacity { self.flooded } else { self.capacity };
+            let loss = (1.0 - forwards / per_second).max(self.lost);
+            Ok(Seen { loss, offered: per_second, is_disturbed: false })
+        }
+    }
+
+    #[test]
+    fn a_slow_device_is_offered_what_it_can_forward_and_not_what_the_tester_can_make() {
+        for (capacity, flooded) in [(56_000.0, 56_000.0), (110_000.0, 4_000.0), (790_000.0, 600_000.0)] {
+            let mut trials =
+                Best { trial: Model { capacity, flooded, trials: 0, lost: 0.0 }, forwarded: 0.0 };
+            let Ok(found) = super::capacity(&mut trials, 1_300_000.0);
+            assert!((0.94..=1.011).contains(&(found / capacity)), "{found} of {capacity}");
+            assert!(trials.trial.trials <= 12, "{} trials", trials.trial.trials);
+        }
+    }
+
+    #[test]
+    fn a_fast_device_is_offered_what_the_tester_can_make() {
+        let model = Model { capacity: 9e6, flooded: 9e6, trials: 0, lost: 0.0 };
+        let mut trials = Best { trial: model, forwarded: 0.0 };
+        assert_eq!(super::capacity(&mut trials, 1_300_000.0), Ok(1_300_000.0));
+        assert_eq!(trials.trial.trials, 1);
+    }
+
+    #[test]
+    fn a_machine_that_loses_some_at_any_rate_does_not_make_a_device_slow() {
+        let model = Model { capacity: 9e6, flooded: 9e6, trials: 0, lost: 0.03 };
+        let mut trials = Best { trial: model, forwarded: 0.0 };
+        let Ok(found) = super::capacity(&mut trials, 1_300_000.0);
+        assert!((found / 1_300_000.0 - 0.97).abs() < 1e-9, "{found}");
+    }
 }

@@ -6,6 +6,7 @@ use super::topology::{DRAWING, DRAWN};
 use crate::analyse::{About, Column, Drawing, Figure, Finding, Kind, Table};
 use crate::device::{Needs, TaskKind};
 use crate::experiment::contract::{Entry, Experiment, Line, Stage};
+use crate::experiment::peers::{Part, part};
 use crate::failure::Result;
 use crate::results::{Asked, Cell, Results};
 use std::collections::BTreeMap;
@@ -59,11 +60,16 @@ const FIGURES: [(&str, &str, bool); 4] = [
 ];
 
 const LINEUP: &[Entry] = &[
-    Entry { task: TaskKind::Nat64, usual: &["sixway", "sixway-stateless", "tayga-masquerade"] },
+    Entry {
+        task: TaskKind::Nat64,
+        usual: &["sixway", "sixway-tc", "sixway-xdp", "sixway-stateless", "tayga-masquerade"],
+    },
     Entry { task: TaskKind::Nat44, usual: &["kernel-masquerade"] },
     Entry { task: TaskKind::Forward, usual: &["kernel"] },
 ];
 
+/// Devices that Sixway is compared with in whole.
+const PEERS: &[&str] = &["sixway-tc", "sixway-xdp"];
 const ALL: [f64; 12] = [0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0];
 const QUICK: [f64; 4] = [0.1, 0.9, 2.0, 10.0];
 
@@ -92,6 +98,9 @@ impl Experiment for Overload {
             point: BTreeMap::from([("load".to_owned(), load)]),
             repeat: 0,
         };
+        // Its statement is on the device itself, and takes loads below the capacity and above it.
+        let devices: Vec<&&str> =
+            devices.iter().filter(|device| part(device, PEERS, asked) != Part::Nothing).collect();
         Ok(loads.iter().flat_map(|load| devices.iter().map(move |device| cell(device, *load))).collect())
     }
 

@@ -10,6 +10,7 @@ use super::topology::{DRAWING, DRAWN};
 use crate::analyse::{About, Column, Drawing, Figure, Finding, Headline, Kind, Table, Today};
 use crate::device::{Needs, Realm, TaskKind, find};
 use crate::experiment::contract::{Entry, Experiment, Line, Stage};
+use crate::experiment::peers::{Part, part, times_as_long};
 use crate::failure::Result;
 use crate::results::{Asked, Cell, Results};
 use std::collections::BTreeMap;
@@ -154,9 +155,14 @@ const HEADLINES: &[Headline] = &[
 ];
 
 const LINEUP: &[Entry] = &[
-    Entry { task: TaskKind::Relay6to4, usual: &["sixway"] },
-    Entry { task: TaskKind::Forward, usual: &["kernel"] },
+    Entry { task: TaskKind::Relay6to4, usual: &["sixway", "sixway-tc", "sixway-xdp", "linux-sit"] },
+    Entry { task: TaskKind::Forward, usual: &["kernel", "guest-plain"] },
 ];
+/// Devices that Sixway is compared with, and their numbers of hosts in a quick run.
+const PEERS: &[&str] = &["sixway-tc", "sixway-xdp", "linux-sit", "guest-plain"];
+const BRIEF: [f64; 1] = [4.0];
+/// Those of them that have these.
+const BRIEFLY: [&str; 3] = ["sixway-xdp", "linux-sit", "guest-plain"];
 
 const ALL: [f64; 10] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0];
 const QUICK: [f64; 4] = [1.0, 4.0, 7.0, 10.0];
@@ -224,9 +230,20 @@ impl Experiment for Relay2013 {
         };
         let in_guest =
             |device: &str| find(device).is_some_and(|it| matches!(it.card().realm, Realm::Guest(_)));
-        let takes_part = |device: &str, series: &str| series != "puzzle" || in_guest(device);
+        let takes_part = |device: &str, (series, point): &(&str, BTreeMap<String, f64>)| {
+            let is_known = *series != "puzzle" || in_guest(device);
+            is_known
+                && match part(device, PEERS, asked) {
+                    Part::Whole => true,
+                    Part::Brief => {
+                        BRIEFLY.contains(&device)
+                            && point.get("hosts").is_some_and(|hosts| BRIEF.contains(hosts))
+                    }
+                    Part::Nothing => false,
+                }
+        };
         let of_place = |place: &(&str, BTreeMap<String, f64>)| -> Vec<Cell> {
-            let devices = devices.iter().filter(|device| takes_part(device, place.0));
+            let devices = devices.iter().filter(|device| takes_part(device, place));
             devices.map(|device| cell(device, place)).collect()
         };
         Ok(places.iter().flat_map(of_place).collect())
@@ -238,7 +255,8 @@ impl Experiment for Relay2013 {
             return 1.0 + time(asked.scale).as_secs_f64();
         }
         let requests = asked.scale * 1_441_792.0;
-        if cell.series == "puzzle" {
+        let in_guest = times_as_long(&cell.device) > 1.0;
+        if cell.series == "puzzle" || in_guest {
             // A guest boots, and answers 6,000 requests a second.
             return 5.0 + requests * f64::max(7.0, cell.at("hosts")) / 6_000.0;
         }

@@ -16,7 +16,7 @@ mod plan;
 mod recovery;
 mod reset;
 mod rules;
-mod search;
+pub(super) mod search;
 mod stage;
 mod stateful;
 mod tables;

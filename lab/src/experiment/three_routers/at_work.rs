@@ -4,7 +4,7 @@ use super::bad_path::BadPath;
 use super::renewal::Renewal;
 use super::topology::{Terrain, network};
 use super::way::{TEREDO_HOST4, Target, Way};
-use crate::device::{Change, Device, Place, Running};
+use crate::device::{Change, Device, Nat64, Place, Running, Task, TaskKind, find};
 use crate::experiment::contract::Line;
 use crate::experiment::measured::{Measured, measure, own};
 use crate::experiment::several::Several;
@@ -30,6 +30,8 @@ use std::time::{Duration, Instant};
 const PORT: u16 = 7_000;
 /// That of background traffic.
 const BACKGROUND: u16 = 9_000;
+/// The device at the other end of a mechanism of which a device knows only one.
+const PARTNER: &str = "sixway";
 /// One at a time, without a pause.
 const ONE: Pace = Pace::Closed { in_flight: 1, pause: Duration::ZERO, resend: None };
 /// How long a mechanism may take until it carries packets.
@@ -87,9 +89,18 @@ impl AtWork {
                 outside: part.links.1.to_vec(),
                 core: self.cores.device,
             };
-            self.running.push(device.start(&place, &part.task)?);
+            self.running
+                .push(self.player(device, part.task.kind())?.start(&place, &pooled(device, part.task))?);
         }
         Ok(())
+    }
+
+    /// Who does a task of this kind: the device, or its partner.
+    fn player<'a>(&self, device: &'a dyn Device, kind: TaskKind) -> Result<&'a dyn Device> {
+        if device.tasks().contains(&kind) || self.way.partners() != Some(kind) {
+            return Ok(device);
+        }
+        find(PARTNER).ok_or_else(|| Failure::Unexpected(format!("no device is named {PARTNER}")))
     }
 
     /// Ends the mechanism and begins it again, until the first answer.
@@ -235,6 +246,14 @@ impl AtWork {
     }
 }
 
+/// The same task; a translator without addresses of its own uses that of its link.
+fn pooled(device: &dyn Device, task: Task) -> Task {
+    match task {
+        Task::Nat64(task) if !device.has_pool() => Task::Nat64(Nat64 { pool: Vec::new(), ..task }),
+        other => other,
+    }
+}
+
 /// The network of Teredo, where the far host has an IPv4 address, too.
 fn network_of_teredo() -> Result<Network> {
     let network = teredo::network()?;
@@ -250,7 +269,8 @@ fn sockets(target: Target) -> (SocketAddr, SocketAddr) {
     (SocketAddr::new(target.address, PORT), SocketAddr::new(any(target.arrives_as_six), PORT))
 }
 
-const fn any(is_six: bool) -> IpAddr {
+/// The unspecified address of a version of IP.
+pub const fn any(is_six: bool) -> IpAddr {
     match is_six {
         true => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
         false => IpAddr::V4(Ipv4Addr::UNSPECIFIED),

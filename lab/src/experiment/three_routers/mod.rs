@@ -6,7 +6,7 @@ mod renewal;
 mod topology;
 mod way;
 
-pub use at_work::{AtWork, Stream, bits_per_second};
+pub use at_work::{AtWork, Stream, any, bits_per_second};
 pub use bad_path::BadPath;
 pub use renewal::Renewal;
 pub use topology::{DRAWING, DRAWN, Terrain};

@@ -1,5 +1,6 @@
 //! The network.
 
+use super::way::POOL;
 use crate::analyse::{Drawing, Node, Part, Wire};
 use crate::failure::Result;
 use crate::measure::Cores;
@@ -164,6 +165,7 @@ fn in_between(network: &Network, middle: &[&str]) -> Result<()> {
             format!("10.1.0.0/24 via {back}"),
             format!("2001:db8:a::/64 via {back6}"),
             format!("2001:db8:46::/96 via {back6}"),
+            format!("{POOL} via {back}"),
             format!("10.2.0.0/24 via {on}"),
             format!("2001:db8:c::/64 via {on6}"),
             format!("2001:db8:af::/64 via {on6}"),

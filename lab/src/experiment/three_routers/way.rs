@@ -1,8 +1,8 @@
 //! The mechanisms, with what their ends do.
 
 use crate::device::{
-    Aftr, B4, Concentrator, Configured, IsatapHost, IsatapRouter, LeasingHost, Nat46, Nat64, Router6to4,
-    Task, TaskKind, TeredoClient, TeredoRelay, TeredoServer,
+    Aftr, B4, Concentrator, Configured, Device, IsatapHost, IsatapRouter, LeasingHost, Nat46, Nat64,
+    Router6to4, Task, TaskKind, TeredoClient, TeredoRelay, TeredoServer,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -15,6 +15,8 @@ const LEASING: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xa, 0, 0, 0, 0, 0xb);
 const LEASES: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xbc, 0, 0, 0, 0, 1);
 const SERVER6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0xc, 0, 0, 0, 0, 2);
 const SERVER4: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 2);
+/// Addresses of a translator at router a that has some of its own.
+pub const POOL: &str = "198.18.64.0/28";
 /// The server of NAT46 as IPv4 hosts write it.
 const SERVER46: Ipv4Addr = Ipv4Addr::new(192, 168, 46, 80);
 
@@ -123,6 +125,26 @@ impl Way {
         }
     }
 
+    /// The task that Sixway does next to a device that knows only the others.
+    pub const fn partners(self) -> Option<TaskKind> {
+        match self {
+            Self::Isatap => Some(TaskKind::IsatapHost),
+            Self::DsLite => Some(TaskKind::Aftr),
+            Self::Configured
+            | Self::SixToFour
+            | Self::Nat64
+            | Self::Nat46
+            | Self::Teredo
+            | Self::FourOverSix => None,
+        }
+    }
+
+    /// Whether a device does all that this mechanism takes, or all but what its partner does.
+    pub fn is_known_to(self, device: &dyn Device) -> bool {
+        let mut others = self.kinds().iter().filter(|kind| Some(**kind) != self.partners());
+        others.all(|kind| device.tasks().contains(kind))
+    }
+
     /// The server by this mechanism.
     pub const fn target(self) -> Target {
         let (address, arrives_as_six) = match self {
@@ -209,8 +231,11 @@ impl Way {
                 ]
             }
             Self::Nat64 => {
-                let (prefix, pool) = ("2001:db8:64::/96".to_owned(), Vec::new());
-                vec![a(Task::Nat64(Nat64 { prefix, pool, sessions: None }))]
+                vec![a(Task::Nat64(Nat64 {
+                    prefix: "2001:db8:64::/96".to_owned(),
+                    pool: vec![POOL.to_owned()],
+                    sessions: None,
+                }))]
             }
             Self::Nat46 => vec![a(Task::Nat46(Nat46 {
                 clients: "10.1.0.0/24".to_owned(),
@@ -266,6 +291,15 @@ mod tests {
     #[test]
     fn what_the_parts_do_is_what_a_device_must_be_able_to_do() {
         assert_eq!(Way::EVERY[..Way::ALL.len()], Way::ALL);
+        let known = |name: &str| -> Vec<Way> {
+            let device = crate::device::find(name).unwrap();
+            Way::ALL.into_iter().filter(|way| way.is_known_to(device)).collect()
+        };
+        assert_eq!(known("sixway"), Way::ALL);
+        assert_eq!(known("linux-sit"), [Way::Configured, Way::SixToFour, Way::Isatap]);
+        assert_eq!(known("linux-ip6tnl"), [Way::DsLite]);
+        assert_eq!((known("jool"), known("miredo")), (vec![Way::Nat64], vec![Way::Teredo]));
+        assert_eq!(known("isatapd"), [], "in a guest it would be the load's own host");
         for (place, way) in Way::EVERY.into_iter().enumerate() {
             assert_eq!(way as usize, place, "{way:?} has another number");
             for part in way.parts() {

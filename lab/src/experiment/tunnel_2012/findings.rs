@@ -3,6 +3,14 @@
 use crate::analyse::{Finding, Group, Outcome, View};
 use crate::results::{Results, Verdict};
 
+/// What counts as half, and as twice: closer to it than to as much, or to a quarter and four times.
+const HALF: std::ops::Range<f64> = 0.35..0.71;
+const TWICE: std::ops::Range<f64> = 1.41..2.83;
+/// Times that differ by this share or less are the same.
+const SAME: f64 = 0.1;
+/// Octets up to which IPv6 was ahead.
+const TURN: f64 = 1_024.0;
+
 /// Whether the paper's statements hold for each device.
 pub fn findings(results: &Results) -> Vec<Finding> {
     let view = View::of(results, "tunnel-2012");
@@ -42,18 +50,68 @@ fn of(view: &View<'_>, device: &str) -> Vec<Finding> {
             (below == through.len(), text)
         })
     };
-    vec![
+    let tcp: Vec<_> =
+        series("tcp").filter_map(|group| Some((group.cell.at("octets"), both(group)?, group))).collect();
+    let half = (!tcp.is_empty()).then(|| {
+        let share =
+            tcp.iter().map(|(_, (tunnel, native), _)| tunnel / native).sum::<f64>() / tcp.len() as f64;
+        (HALF.contains(&share), format!("{share:.2} × native IPv6's on average of {} sizes", tcp.len()))
+    });
+    let times: Vec<_> = series("ditg").filter_map(|group| pair(group, ["tunnel-tcp", "ipv6-tcp"])).collect();
+    let twice = (!times.is_empty()).then(|| {
+        let ratio = times.iter().map(|(tunnel, native)| tunnel / native).sum::<f64>() / times.len() as f64;
+        (TWICE.contains(&ratio), format!("{ratio:.2} × on average of {} sizes", times.len()))
+    });
+    let udp: Vec<_> = series("ditg").filter_map(|group| pair(group, ["tunnel-udp", "ipv6-udp"])).collect();
+    let same = (!udp.is_empty()).then(|| {
+        let count = udp.iter().filter(|(tunnel, native)| (tunnel / native - 1.0).abs() <= SAME).count();
+        (count == udp.len(), format!("within {:.0} % at {count} of {} sizes", SAME * 100.0, udp.len()))
+    });
+    let versions: Vec<_> =
+        tcp.iter().filter_map(|(octets, _, group)| Some((*octets, pair(group, ["ipv6", "ipv4"])?))).collect();
+    let ahead = (!versions.is_empty()).then(|| {
+        let as_printed = |(octets, (six, four)): &&(f64, (f64, f64))| (six > four) == (*octets <= TURN);
+        let count = versions.iter().filter(as_printed).count();
+        (count == versions.len(), format!("so at {count} of {} sizes", versions.len()))
+    });
+    let mut all = vec![
+        finding(
+            format!("{device}: TCP through the tunnel has about half of the throughput of native IPv6."),
+            half,
+        ),
+        finding(
+            format!(
+                "{device}: IPv6 is ahead of IPv4 in TCP throughput up to {TURN} octets, and behind above."
+            ),
+            ahead,
+        ),
         finding(
             format!("{device}: the tunnel's overhead in response time grows with the packet's size."),
             grows,
         ),
         finding(format!("{device}: TCP is slower through the tunnel than over native IPv6."), slower),
-    ]
+    ];
+    // Devices that are compared briefly have no rows of it.
+    if view.groups.iter().any(|group| group.cell.series == "ditg" && group.cell.device == device) {
+        all.push(finding(
+            format!("{device}: TCP through the tunnel has about twice the round-trip time (by D-ITG)."),
+            twice,
+        ));
+        all.push(finding(
+            format!("{device}: the round-trip time of UDP is the same through the tunnel (by D-ITG)."),
+            same,
+        ));
+    }
+    all
 }
 
 /// The values through the tunnel and over native IPv6.
 fn both(group: &Group<'_>) -> Option<(f64, f64)> {
-    Some((group.value("tunnel")?.0.mean, group.value("ipv6")?.0.mean))
+    pair(group, ["tunnel", "ipv6"])
+}
+
+fn pair(group: &Group<'_>, [one, other]: [&str; 2]) -> Option<(f64, f64)> {
+    Some((group.value(one)?.0.mean, group.value(other)?.0.mean))
 }
 
 /// A value at the smallest and at the greatest size, if there are two.
@@ -73,4 +131,75 @@ fn ends<'a, 'b: 'a>(
 /// Whether the device was measured, and not the tester.
 fn says_something(group: &Group<'_>) -> bool {
     !matches!(group.verdict(), Verdict::TesterBound { .. } | Verdict::Failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::{Asked, Cell, Header, Machine, SCHEMA, Sample, TesterCost, Unit, Value};
+    use std::collections::BTreeMap;
+
+    fn row(series: &str, octets: f64, values: &[(&str, f64)]) -> Sample {
+        Sample {
+            cell: Cell {
+                experiment: "tunnel-2012".to_owned(),
+                series: series.to_owned(),
+                device: "sixway".to_owned(),
+                point: BTreeMap::from([("octets".to_owned(), octets)]),
+                repeat: 0,
+            },
+            started: String::new(),
+            took: 1.0,
+            values: values
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), Value::one(*value, Unit::Milliseconds)))
+                .collect(),
+            not_measurable: BTreeMap::new(),
+            verdict: Verdict::DeviceBound,
+            tester: TesterCost::default(),
+            control: None,
+            commands: Vec::new(),
+            raw: Vec::new(),
+            failed: None,
+        }
+    }
+
+    fn outcome(samples: Vec<Sample>, words: &str) -> Outcome {
+        let header = Header {
+            schema: SCHEMA,
+            started: String::new(),
+            lab: String::new(),
+            commit: None,
+            asked: Asked::default(),
+            licence: String::new(),
+            machine: Machine::default(),
+            devices: Vec::new(),
+            minutes: None,
+            plan: Vec::new(),
+        };
+        let all = findings(&Results { header, samples });
+        all.iter().find(|it| it.statement.contains(words)).map_or(Outcome::NotShown, |it| it.outcome)
+    }
+
+    #[test]
+    fn the_papers_ratios_have_a_statement_each() {
+        let tcp = |octets, tunnel, six, four| {
+            row("tcp", octets, &[("tunnel", tunnel), ("ipv6", six), ("ipv4", four)])
+        };
+        let as_printed = || vec![tcp(64.0, 5.0, 10.0, 9.0), tcp(2_048.0, 6.0, 10.0, 11.0)];
+        assert_eq!(outcome(as_printed(), "half of the throughput"), Outcome::Holds);
+        assert_eq!(outcome(as_printed(), "IPv6 is ahead"), Outcome::Holds);
+        let other = || vec![tcp(64.0, 9.5, 10.0, 11.0), tcp(2_048.0, 9.0, 10.0, 11.0)];
+        assert_eq!(outcome(other(), "half of the throughput"), Outcome::DoesNotHold);
+        assert_eq!(outcome(other(), "IPv6 is ahead"), Outcome::DoesNotHold);
+        let ditg = |tcp, udp| {
+            let values = [("tunnel-tcp", tcp), ("ipv6-tcp", 1.0), ("tunnel-udp", udp), ("ipv6-udp", 1.0)];
+            vec![row("ditg", 64.0, &values)]
+        };
+        assert_eq!(outcome(ditg(1.9, 1.02), "twice the round-trip time"), Outcome::Holds);
+        assert_eq!(outcome(ditg(1.2, 1.02), "twice the round-trip time"), Outcome::DoesNotHold);
+        assert_eq!(outcome(ditg(1.9, 1.02), "UDP is the same"), Outcome::Holds);
+        assert_eq!(outcome(ditg(1.9, 1.5), "UDP is the same"), Outcome::DoesNotHold);
+        assert_eq!(outcome(Vec::new(), "UDP is the same"), Outcome::NotShown);
+    }
 }

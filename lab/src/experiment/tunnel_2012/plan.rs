@@ -3,9 +3,10 @@
 use super::findings::findings;
 use super::published::{PUBLISHED, SIZES};
 use super::stage::{Tunnel, packets};
-use crate::analyse::{About, Column, Drawing, Finding, Headline, Table, Today};
+use crate::analyse::{About, Column, Drawing, Finding, Headline, Place, Table, Today};
 use crate::device::{Needs, TaskKind};
 use crate::experiment::contract::{Entry, Experiment, Line, Stage};
+use crate::experiment::peers::{Part, part, times_as_long};
 use crate::experiment::three_routers::{BadPath, DRAWING, DRAWN};
 use crate::failure::Result;
 use crate::results::{Asked, Cell, Results};
@@ -37,9 +38,10 @@ const ABOUT: About = About {
     notes: &[
         "All three environments are in one network: the native ones are measured right after the tunnel in each cell, and forwarded by the kernel of the same routers.",
         "The verdict of a row is that of the load through the tunnel.",
+        "Linux' sit and Sixway in guests are compared with each other, and with the native ways by the same guests, which are in their rows; with no device of this host.",
         "The overhead is the tunnel's response time less that of native IPv6. The paper printed that of UDP the other way round; here it has the same sign as that of TCP.",
         "Response times are those of our own echo requests, one at a time. Those of ping are smoothed as in the paper: a · old + (1 − a) · new.",
-        "The paper's times are of D-ITG over TCP and UDP at a rate that it does not tell, so that queues are in them; ours are those of an idle path.",
+        "The paper's times are of D-ITG over TCP and UDP at a rate that it does not tell, so that queues are in them; they are next to ours by D-ITG, which are raw, and smoothed in a table of their own.",
         "The breakdown is of a round trip: what the routers' programs spend on it, what remains of the overhead (waiting for these programs, and for their TUN devices), and what background adds. A tunnel's creation is from the start of both ends to the first answer; refresh is a restart of both.",
         "FTP is vsftpd and curl, over the time of the whole session. D-ITG's times are its own (rttm), at the rate that is printed.",
         "Packets above the tunnel's MTU of 1,480 octets are fragmented by the sender.",
@@ -107,22 +109,59 @@ const ABOUT: About = About {
             columns: &[
                 Column { value: "tunnel-udp", title: "tunnel, UDP" },
                 Column { value: "ipv6-udp", title: "native IPv6, UDP" },
+                Column { value: "overhead-udp", title: "overhead, UDP" },
                 Column { value: "tunnel-tcp", title: "tunnel, TCP" },
                 Column { value: "ipv6-tcp", title: "native IPv6, TCP" },
+                Column { value: "overhead-tcp", title: "overhead, TCP" },
                 Column { value: "tunnel-udp-rate", title: "rate, UDP" },
+                Column { value: "tunnel-tcp-rate", title: "rate, TCP" },
+            ],
+        },
+        Table {
+            title: "Round trips by D-ITG, smoothed",
+            series: "ditg",
+            axes: &["octets"],
+            columns: &[
+                Column { value: "tunnel-udp-smoothed-half", title: "tunnel, UDP, a = 0.5" },
+                Column { value: "tunnel-udp-smoothed-seven-eighths", title: "a = 0.875" },
+                Column { value: "ipv6-udp-smoothed-half", title: "native IPv6, UDP, a = 0.5" },
+                Column { value: "ipv6-udp-smoothed-seven-eighths", title: "a = 0.875" },
+                Column { value: "tunnel-tcp-smoothed-half", title: "tunnel, TCP, a = 0.5" },
+                Column { value: "tunnel-tcp-smoothed-seven-eighths", title: "a = 0.875" },
+                Column { value: "ipv6-tcp-smoothed-half", title: "native IPv6, TCP, a = 0.5" },
+                Column { value: "ipv6-tcp-smoothed-seven-eighths", title: "a = 0.875" },
             ],
         },
     ],
     published: PUBLISHED,
 };
 
-const HEADLINES: &[Headline] = &[Headline {
-    statement: "Tunnel over native, round-trip time over TCP at 64 octets",
-    published: 1.88,
-    today: Today::Nothing("the paper's routers do not run here; both ways are in the rows of each device"),
-}];
+const fn by_ditg(value: &'static str) -> Place {
+    Place { device: "sixway", series: "ditg", point: &[("octets", 64.0)], value }
+}
 
-const LINEUP: &[Entry] = &[Entry { task: TaskKind::Router6to4, usual: &["sixway"] }];
+const HEADLINES: &[Headline] = &[
+    Headline {
+        statement: "Tunnel over native IPv6, round-trip time over TCP at 64 octets, by D-ITG",
+        published: 1.88,
+        today: Today::Rows { over: by_ditg("tunnel-tcp"), under: by_ditg("ipv6-tcp") },
+    },
+    Headline {
+        statement: "Tunnel over native IPv6, round-trip time over UDP at 64 octets, by D-ITG",
+        published: 0.99,
+        today: Today::Rows { over: by_ditg("tunnel-udp"), under: by_ditg("ipv6-udp") },
+    },
+];
+
+const LINEUP: &[Entry] = &[Entry {
+    task: TaskKind::Router6to4,
+    usual: &["sixway", "sixway-tc", "sixway-xdp", "linux-sit", "sixway-in-guest"],
+}];
+/// Devices that Sixway is compared with, and what they have of a quick run.
+const PEERS: &[&str] = &["sixway-tc", "sixway-xdp", "linux-sit", "sixway-in-guest"];
+const BRIEF: [(&str, f64); 3] = [("rtt", 64.0), ("rtt", 1_536.0), ("tcp", 1_536.0)];
+/// Those of them that have it.
+const BRIEFLY: [&str; 2] = ["sixway-xdp", "linux-sit"];
 const SERIES: [&str; 8] = ["flow", "rtt", "tcp", "udp", "breakdown", "life", "ftp", "ditg"];
 const QUICK: [f64; 4] = [64.0, 512.0, 1_536.0, 3_072.0];
 
@@ -158,7 +197,12 @@ impl Experiment for Tunnel2012 {
                 _ => &sizes[..],
             };
             for size in sizes {
-                cells.extend(devices.iter().map(|device| Cell {
+                let takes_part = |device: &&&str| match part(device, PEERS, asked) {
+                    Part::Whole => true,
+                    Part::Brief => BRIEFLY.contains(*device) && BRIEF.contains(&(series, *size)),
+                    Part::Nothing => false,
+                };
+                cells.extend(devices.iter().filter(takes_part).map(|device| Cell {
                     experiment: ABOUT.name.to_owned(),
                     series: series.to_owned(),
                     device: (*device).to_owned(),
@@ -174,17 +218,18 @@ impl Experiment for Tunnel2012 {
     }
 
     fn seconds(&self, cell: &Cell, asked: &Asked) -> f64 {
+        let times = times_as_long(&cell.device);
         match cell.series.as_str() {
-            "flow" => 1.0,
+            "flow" => 0.9,
             "life" => 1.0 + (60.0 * asked.scale).clamp(0.5, 60.0),
-            "ftp" => 0.7,
+            "ftp" => 0.6,
             // Four streams, or two, each with a second in which its programs start and end.
             "ditg" => {
                 f64::from(if asked.quick { 2 } else { 4 }) * (1.1 + (60.0 * asked.scale).clamp(0.2, 60.0))
             }
             "breakdown" => 0.5 + f64::from(packets(asked.scale)) * 0.004,
-            "rtt" => 0.7 + f64::from(packets(asked.scale)) * 0.001,
-            _ => 0.6 + 30.0 * asked.scale.max(0.01),
+            "rtt" => times * 0.7 + f64::from(packets(asked.scale)) * 0.001,
+            _ => times * 0.6 + 30.0 * asked.scale.max(0.01),
         }
     }
 

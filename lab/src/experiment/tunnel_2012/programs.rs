@@ -1,5 +1,6 @@
 //! The paper's own programs: a file by FTP, and D-ITG.
 
+use super::smoothing::{SMOOTHED, smoothed};
 use crate::experiment::sheet::Sheet;
 use crate::experiment::three_routers::{AtWork, NATIVE4, NATIVE6};
 use crate::failure::Result;
@@ -36,35 +37,42 @@ pub fn ftp(at_work: &AtWork, scale: f64, sheet: &mut Sheet) -> Result<()> {
     Ok(())
 }
 
-/// D-ITG's round trips over UDP and TCP, or over UDP alone, through the tunnel and over native IPv6, at one rate.
+/// D-ITG's round trips over TCP, and over UDP if that is wanted, through the tunnel and over native IPv6, at one rate.
 pub fn by_ditg(
     at_work: &AtWork,
     data: usize,
-    (scale, has_tcp): (f64, bool),
+    (scale, has_udp): (f64, bool),
     sheet: &mut Sheet,
 ) -> Result<()> {
     let time = Duration::from_secs_f64((60.0 * scale).clamp(0.2, 60.0));
-    let run = |name: &str, address, is_tcp, sheet: &mut Sheet| -> Result<()> {
+    let run = |name: &str, address, is_tcp, sheet: &mut Sheet| -> Result<f64> {
         let load = DitgLoad { is_tcp, payload: data, per_second: RATE, time };
         let report = ditg(at_work.network(), ("client", "server"), address, load)?;
         let name = format!("{name}-{}", if is_tcp { "tcp" } else { "udp" });
         sheet.value(&name, report.mean, Unit::Milliseconds);
+        for (of, a) in SMOOTHED {
+            if let Some(last) = smoothed(&report.times, a) {
+                sheet.value(&format!("{name}-{of}"), last, Unit::Milliseconds);
+            }
+        }
         sheet.value(&format!("{name}-packets"), report.packets as f64, Unit::Count);
         sheet.value(&format!("{name}-rate"), report.per_second, Unit::PerSecond);
-        Ok(())
+        Ok(report.mean)
     };
     let tunnel = at_work.way().target().address;
+    let transports: &[bool] = if has_udp { &[false, true] } else { &[true] };
+    let mut through = Vec::new();
     let (_, cost, _) = at_work.metered(|| {
-        run("tunnel", tunnel, false, sheet)?;
-        if has_tcp {
-            run("tunnel", tunnel, true, sheet)?;
+        for is_tcp in transports {
+            through.push(run("tunnel", tunnel, *is_tcp, sheet)?);
         }
         Ok(Outcome::default())
     })?;
     sheet.tester(cost);
-    run("ipv6", NATIVE6.address, false, sheet)?;
-    if has_tcp {
-        run("ipv6", NATIVE6.address, true, sheet)?;
+    for (time, is_tcp) in through.into_iter().zip(transports) {
+        let native = run("ipv6", NATIVE6.address, *is_tcp, sheet)?;
+        let name = if *is_tcp { "overhead-tcp" } else { "overhead-udp" };
+        sheet.value(name, time - native, Unit::Milliseconds);
     }
     sheet.command(format!("ITGSend -a {tunnel} -m rttm -T UDP|TCP -c {data} -C {RATE:.0}"));
     Ok(())

@@ -8,16 +8,17 @@ pub const SIZES: [f64; 14] = [
     3_072.0,
 ];
 
-const VALUES: &[&str] = &["ipv6", "tunnel", "overhead"];
+const TCP: &[&str] = &["ipv6-tcp", "tunnel-tcp", "overhead-tcp"];
+const UDP: &[&str] = &["ipv6-udp", "tunnel-udp", "overhead-udp"];
 
 /// Its round-trip times. It printed the overhead of UDP as native less tunnel; here both are tunnel less native.
 pub const PUBLISHED: &[Published] = &[
     Published {
         device: "Cisco 2821, TCP",
         source: "round-trip times over TCP, by D-ITG",
-        series: "rtt",
+        series: "ditg",
         axis: "octets",
-        values: VALUES,
+        values: TCP,
         rows: &[
             (64.0, &[0.241, 0.452, 0.211]),
             (128.0, &[0.483, 0.854, 0.371]),
@@ -38,9 +39,9 @@ pub const PUBLISHED: &[Published] = &[
     Published {
         device: "Cisco 2821, UDP",
         source: "round-trip times over UDP, by D-ITG",
-        series: "rtt",
+        series: "ditg",
         axis: "octets",
-        values: VALUES,
+        values: UDP,
         rows: &[
             (64.0, &[0.253, 0.25, -0.003]),
             (128.0, &[0.391, 0.39, -0.001]),

@@ -1,5 +1,8 @@
 //! The paper's smoothed round-trip time.
 
+/// The paper's values of a, with the end of the value's name.
+pub const SMOOTHED: [(&str, f64); 2] = [("smoothed-half", 0.5), ("smoothed-seven-eighths", 0.875)];
+
 /// RTT' = a · RTT_old + (1 − a) · RTT_new over times in their order, from the first one on; the last value.
 pub fn smoothed(times: &[f64], a: f64) -> Option<f64> {
     times.iter().copied().reduce(|old, new| a * old + (1.0 - a) * new)

@@ -3,7 +3,7 @@
 use super::breakdown::{breakdown, life};
 use super::flow::flow;
 use super::programs::{by_ditg, ftp};
-use super::smoothing::{smoothed, times};
+use super::smoothing::{SMOOTHED, smoothed, times};
 use crate::experiment::contract::{Line, Stage};
 use crate::experiment::sheet::Sheet;
 use crate::experiment::three_routers::{
@@ -60,7 +60,7 @@ impl Tunnel {
         let by_ping = self.ping(tunnel, octets, count.min(200), sheet)?;
         let mean = by_ping.iter().sum::<f64>() / by_ping.len().max(1) as f64;
         sheet.value("by-ping", mean, Unit::Milliseconds);
-        for (name, a) in [("smoothed-half", 0.5), ("smoothed-seven-eighths", 0.875)] {
+        for (name, a) in SMOOTHED {
             let last =
                 smoothed(&by_ping, a).ok_or_else(|| Failure::Unexpected("ping had no answer".to_owned()))?;
             sheet.value(name, last, Unit::Milliseconds);

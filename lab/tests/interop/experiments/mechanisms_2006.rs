@@ -27,13 +27,15 @@ pub const TESTS: &[Interop] = &[
 
 pub const INSTANCES: &[Instance] = &[SMALLEST, TRANSACTIONS, FARTHER, IDLE, START, IPSEC];
 
-const SMALLEST: Instance =
-    instance(&[], &[("sizes", "1024"), ("ways", "1,3,4,5,7"), ("loads", "1"), ("series", "overhead,loads")]);
-const TRANSACTIONS: Instance = instance(&[], &[("ways", "1"), ("loads", "6"), ("series", "loads")]);
-const FARTHER: Instance = instance(&[], &[("ways", "6,7"), ("series", "hops,narrow")]);
+const SMALLEST: Instance = instance(
+    &["sixway"],
+    &[("sizes", "1024"), ("ways", "1,3,4,5,7"), ("loads", "1"), ("series", "overhead,loads")],
+);
+const TRANSACTIONS: Instance = instance(&["sixway"], &[("ways", "1"), ("loads", "6"), ("series", "loads")]);
+const FARTHER: Instance = instance(&["sixway"], &[("ways", "6,7"), ("series", "hops,narrow")]);
 /// Way 2 is 6to4, 7 Teredo, 8 4over6.
-const IDLE: Instance = instance(&[], &[("ways", "2"), ("series", "control")]);
-const START: Instance = instance(&[], &[("ways", "7,8"), ("series", "start")]);
+const IDLE: Instance = instance(&["sixway"], &[("ways", "2"), ("series", "control")]);
+const START: Instance = instance(&["sixway"], &[("ways", "7,8"), ("series", "start")]);
 /// Way 1 is a configured tunnel.
 const IPSEC: Instance = instance(&["sixway-in-guest"], &[("ways", "1"), ("series", "ipsec")]);
 
@@ -89,7 +91,11 @@ fn control_planes() -> Result<()> {
 /// Way 6 is DS-Lite, and 7 Teredo, whose network has no hops to add.
 fn farther() -> Result<()> {
     let results = FARTHER.run()?;
-    assert_eq!(results.samples.len(), 2 + 2);
+    assert_eq!(
+        results.samples.len(),
+        2 + 4,
+        "two loads each over hops, and over the link with DF clear and set"
+    );
     for sample in &results.samples {
         let value = |name: &str| sample.values.get(name).map_or(f64::NAN, |value| value.value);
         assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");
