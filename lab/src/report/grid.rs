@@ -60,7 +60,7 @@ pub(super) fn absolute(
         let mut first = begins;
         if begins {
             let has_some = |paper: &&Published| {
-                shown_columns.iter().any(|(column, _)| paper.at(place[0], column.value).is_some())
+                shown_columns.iter().any(|it| paper.at(place[0], it.column.value).is_some())
             };
             for paper in of_place(table, published, &place).into_iter().filter(has_some) {
                 lines.push(published_row(paper, &place, &shown_columns, first));

@@ -55,8 +55,8 @@ fn together() -> Result<()> {
 }
 
 /// Sessions that the small table has room for, and how many of them one subscriber may have: a ninth is left to others.
-const ROOM: f64 = 1_500.0;
-const SHARE: f64 = ROOM * 8.0 / 9.0;
+const ROOM: u32 = 1_500;
+const SHARE: f64 = ROOM as f64 * 8.0 / 9.0;
 
 /// Sixway with a small table, on a host that drops what its kernel takes for invalid: segments without a right checksum or sequence number.
 struct Small;
@@ -89,7 +89,8 @@ impl Device for Small {
         nft.arg(rules);
         place.network.host(place.host)?.run(nft, Duration::from_secs(10))?.succeeded()?;
         let pool = vec!["198.19.1.1/32".to_owned()];
-        Self::sixway()?.start(place, &Task::Nat64(Nat64 { prefix: prefix.clone(), pool, sessions: Some(ROOM) }))
+        Self::sixway()?
+            .start(place, &Task::Nat64(Nat64 { prefix: prefix.clone(), pool, sessions: Some(ROOM.into()) }))
     }
 }
 
