@@ -461,7 +461,8 @@ fn with_a_filter_packets_that_become_more_expensive_are_fewer() {
 /// As after a flood, in which the kernel had a part of the processor.
 #[test]
 fn with_a_filter_packets_that_become_cheaper_are_soon_more() {
-    for (before, rate, most) in [(10_000, 115_000, 0.005), (16_000, 100_000, 0.012), (32_000, 100_000, 0.035)] {
+    for (before, rate, most) in [(10_000, 115_000, 0.005), (16_000, 100_000, 0.012), (32_000, 100_000, 0.035)]
+    {
         let mut simulation = Simulation::filtered(&[(customer(1), 600_000), (customer(2), 500)]);
         simulation.processed = before;
         simulation.run(2_000);
