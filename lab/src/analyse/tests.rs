@@ -1,6 +1,6 @@
 //! Ratios and comparisons, from samples that are made up.
 
-use super::{Bearing, Headline, Today, View, compare, noise};
+use super::{Bearing, Headline, Place, Today, View, compare, noise};
 use crate::results::{
     Asked, Cell, DeviceEntry, Header, Machine, Results, SCHEMA, Sample, TesterCost, Unit, Value, Verdict,
 };
@@ -126,6 +126,22 @@ fn a_headline_is_divided_as_the_paper_did() {
     assert_eq!(headline.today(&view).text(), "4.00 ×");
     let today = Today::Ratio { series: "s", point: &[], value: "time", devices: ("kernel", "sixway") };
     assert_eq!(Headline { today, ..headline }.today(&view).explained(), "kernel was not measured");
+}
+
+#[test]
+fn a_headline_may_be_of_two_values_of_one_row() {
+    let values = [("through", 3.0, Unit::Milliseconds), ("native", 2.0, Unit::Milliseconds)];
+    let results = results((0..3).map(|round| sample("sit", round, &values, &Verdict::DeviceBound)).collect());
+    let over = Place { device: "sit", series: "s", point: &[("hosts", 4.0)], value: "through" };
+    let today = Today::Rows { over, under: Place { value: "native", ..over } };
+    let headline = Headline { statement: "with over without", published: 1.88, today };
+    assert_eq!(headline.today(&View::of(&results, "x")).text(), "1.50 ×", "both are of the same guest");
+    assert_eq!(headline.devices(), "sit");
+    let today = Today::Rows { over, under: Place { value: "other", ..over } };
+    assert_eq!(
+        Headline { today, ..headline }.today(&View::of(&results, "x")).explained(),
+        "sit has no other"
+    );
 }
 
 #[test]
