@@ -69,7 +69,7 @@ pub struct Paced {
     pub longest: Duration,
 }
 
-/// Queries under way at most: so many that a resolver with a backlog loses some before its backlog slows the sender down.
+/// Queries under way at most: enough that a resolver with a backlog loses some before its backlog slows the sender down.
 const UNDER_WAY: &str = "65000";
 
 /// Asks each question of a file once, at a rate, on CPU 0; an answer that takes longer than `limit` does not count.

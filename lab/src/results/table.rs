@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// The samples of a table, in its order.
 ///
 /// # Errors
-/// It is no such table: the line and what is wrong.
+/// It is not such a table: the line and what is wrong.
 pub(super) fn samples_of(text: &str) -> Result<Vec<Sample>, String> {
     let mut records = records(text).into_iter();
     let heads = records.next().ok_or("it is empty")?;

@@ -314,7 +314,7 @@ fn connections() -> Result<()> {
     Ok(())
 }
 
-/// A router that writes another source, and forgets it when all connections are open: what goes on by another one is no connection of the server's.
+/// A router that writes another source, and forgets it when all connections are open: what goes on by another one is not a connection of the server's.
 fn elsewhere() -> Result<()> {
     let network = Network::new(&["client", "router", "server"])?;
     network.link(("client", "up0"), ("router", "in0"))?;

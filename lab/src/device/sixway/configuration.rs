@@ -124,7 +124,7 @@ fn sessions(pool: &[String]) -> String {
     }
 }
 
-/// Room for the sessions of a NAT64: as many as its pool has ports, or the limit that is asked for.
+/// Room for the sessions of a NAT64: as many as its pool has ports, or the limit that is requested.
 fn limits(task: &Nat64) -> String {
     match task.sessions {
         None => sessions(&task.pool),

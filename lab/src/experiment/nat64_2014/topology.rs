@@ -89,7 +89,7 @@ pub struct Translator {
 }
 
 impl Translator {
-    /// Builds the network, and starts the device as the first task that it can do, with room for so many sessions, if they are limited.
+    /// Builds the network, and starts the device as the first task that it can do, with room for this number of sessions, if they are limited.
     pub fn build(line: &Line<'_>, sessions: Option<u64>) -> Result<Self> {
         let native = !line.device.tasks().contains(&TaskKind::Nat64);
         let network = Arc::new(network(native, line.cores)?);

@@ -17,7 +17,7 @@ use crate::results::{Asked, Cell, Machine, Unit};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// The most connections that are tried, if no other number is asked for.
+/// The most connections that are tried, if no other number is requested.
 pub const MOST: f64 = 65_536.0;
 /// RFC 3511's connection attempt rate: at or below the rate at which a device accepts connections.
 const ATTEMPTS: f64 = 10_000.0;
@@ -48,7 +48,7 @@ struct Bounds {
 }
 
 impl Bounds {
-    /// Of a number that is asked for, on a machine.
+    /// Of a number that is requested, on a machine.
     fn new(asked: u32, ports: Option<u32>, here: &Machine) -> Self {
         let room = u32::try_from((here.memory_mb << 20) / OCTETS).unwrap_or(u32::MAX);
         let why = match room < asked {

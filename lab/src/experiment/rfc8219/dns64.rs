@@ -220,7 +220,7 @@ mod tests {
         let late = paced(10_000, 1_990, 990);
         assert!((late.loss - (1.0 - 1.0 / 1.99)).abs() < 1e-9 && late.offered == 10_000.0, "{late:?}");
         assert!(paced(10_000, 1_100, 110).loss > 0.05);
-        // The wait for those that are lost is no backlog.
+        // The wait for those that are lost is not a backlog.
         assert!((paced(9_900, 2_000, 300).loss - 0.01).abs() < 1e-9);
     }
 

@@ -405,7 +405,7 @@ impl Experiment for Rfc8219 {
                 1.5 + 0.9 * doublings + 4.0 * most / attempts(asked).unwrap_or(1.0)
             }
             // The rate is doubled first, which finds the limit to a half; a trial that fails waits for what is lost.
-            "dns64" => 0.6 + trials * (dns64::time(asked.scale).as_secs_f64() + 0.4),
+            "dns64" => 0.3 + trials * (dns64::time(asked.scale).as_secs_f64() + 0.3),
             _ => 0.8 + trials * 0.15,
         }
     }
