@@ -139,42 +139,43 @@ static __always_inline struct path_key key4(const __u8 *address)
 /// An IPv6 packet that is routed to a translator or into a tunnel.
 static __always_inline int path6(void *ctx, const struct packet *packet, const struct way *way, struct act *act)
 {
-	struct found destination, source;
+	// One after the other: Linux 6.1 allows little stack.
+	struct found found;
 
-	int passed = look_up(ctx, packet, way, key6(packet->destination), DESTINATION6, 0, &destination);
+	int passed = look_up(ctx, packet, way, key6(packet->destination), DESTINATION6, 0, &found);
 	if (passed)
 		return passed;
-	__u32 owner = destination.owner;
-	passed = look_up(ctx, packet, way, key6(packet->source), SOURCE6, owner, &source);
+	__u32 owner = found.owner, delta = found.delta, is_native = found.is_native;
+	act->next_hop = found.next_hop;
+	*(__be32 *)act->destination = *(__be32 *)found.mapped;
+	passed = look_up(ctx, packet, way, key6(packet->source), SOURCE6, owner, &found);
 	if (passed)
 		return passed;
-	act->next_hop = destination.next_hop;
-	*(__be32 *)act->destination = *(__be32 *)destination.mapped;
 	if (owner & OWNER_TUNNEL) {
 		// From native to native no relay takes it (RFC 3964 section 5.2).
-		return destination.is_native && source.is_native ? PASS_SOURCE : encapsulates(packet, act, owner);
+		return is_native && found.is_native ? PASS_SOURCE : encapsulates(packet, act, owner);
 	}
-	*(__be32 *)act->source = *(__be32 *)source.mapped;
-	act->delta = fold32((__u32)destination.delta + source.delta);
+	*(__be32 *)act->source = *(__be32 *)found.mapped;
+	act->delta = fold32(delta + found.delta);
 	return translates(packet, act, owner);
 }
 
 /// An IPv4 packet that is routed to a translator.
 static __always_inline int path4(void *ctx, const struct packet *packet, const struct way *way, struct act *act)
 {
-	struct found destination, source;
+	struct found found;
 
-	int passed = look_up(ctx, packet, way, key4(packet->destination), DESTINATION4, 0, &destination);
+	int passed = look_up(ctx, packet, way, key4(packet->destination), DESTINATION4, 0, &found);
 	if (passed)
 		return passed;
-	__u32 owner = destination.owner;
-	passed = look_up(ctx, packet, way, key4(packet->source), SOURCE4, owner, &source);
+	__u32 owner = found.owner, delta = found.delta;
+	act->next_hop = found.next_hop;
+	__builtin_memcpy(act->destination, found.mapped, 16);
+	passed = look_up(ctx, packet, way, key4(packet->source), SOURCE4, owner, &found);
 	if (passed)
 		return passed;
-	act->next_hop = destination.next_hop;
-	__builtin_memcpy(act->destination, destination.mapped, 16);
-	__builtin_memcpy(act->source, source.mapped, 16);
-	act->delta = fold32((__u32)destination.delta + source.delta);
+	__builtin_memcpy(act->source, found.mapped, 16);
+	act->delta = fold32(delta + found.delta);
 	return translates(packet, act, owner);
 }
 
@@ -210,7 +211,7 @@ static __always_inline int open(void *inside, void *end, const struct packet *pa
 /// An IPv4 packet of protocol 41: what came through a tunnel (RFC 4213 section 3.6).
 static __always_inline int path_inside(void *ctx, const struct packet *packet, const struct way *way, struct act *act)
 {
-	struct found source, destination;
+	struct found found;
 	struct sheet *sheet = sheet_of();
 
 	if (!sheet)
@@ -225,11 +226,11 @@ static __always_inline int path_inside(void *ctx, const struct packet *packet, c
 	struct path_key key = key6(inner->source);
 	key.from = *(const __be32 *)packet->source;
 	key.local = *(const __be32 *)packet->destination;
-	int passed = look_up(ctx, packet, way, key, INNER_SOURCE, 0, &source);
+	int passed = look_up(ctx, packet, way, key, INNER_SOURCE, 0, &found);
 	if (passed)
 		return passed;
-	__u32 owner = source.owner;
-	passed = look_up(ctx, packet, way, key6(inner->destination), INNER_DESTINATION, owner, &destination);
+	__u32 owner = found.owner;
+	passed = look_up(ctx, packet, way, key6(inner->destination), INNER_DESTINATION, owner, &found);
 	if (passed)
 		return passed;
 	act->kind = ACT_DECAP;
@@ -239,7 +240,7 @@ static __always_inline int path_inside(void *ctx, const struct packet *packet, c
 	act->hops = inner->hops - 1;
 	act->delta = 0;
 	act->mtu = 0xffff;
-	act->next_hop = destination.next_hop;
+	act->next_hop = found.next_hop;
 	// What may be sent back depends on the path to the other end.
 	__u16 most = tunnel_at(owner)->mss;
 	if (changes_connection(inner) && inner->tcp > TCP_ENDS && most != MSS_STAYS && tunnel_at(owner)->learns &&

@@ -89,26 +89,26 @@ static __always_inline int claims(__u32 index, __be32 from, __u64 high, __u64 lo
 	return takes_arrived(index, from, high, low) ? CLAIMS : CLAIMS_NOT;
 }
 
-/// The tunnel whose configured remote end is the outer source; else NOBODY. `rest`: the number of other tunnels at the local address.
-static __always_inline __u32 exactly(__be32 local, __be32 from, __u32 *rest)
+/// The tunnel whose configured remote end is the outer source; else NOBODY. `<< 8`: the number of other tunnels at the local address.
+static __always_inline __u32 exactly(__be32 local, __be32 from)
 {
-	__u32 found = NOBODY;
+	__u32 found = NOBODY, rest = 0;
 
 	for (__u32 i = 0; i < TUNNELS && i < config.tunnels_count; i++) {
 		if (config.tunnels[i].local != local)
 			continue;
 		if (config.tunnels[i].kind != KIND_CONFIGURED || !config.tunnels[i].remote)
-			*rest += 1;
+			rest++;
 		else if (config.tunnels[i].remote == from)
 			found = i;
 	}
-	return found;
+	return rest << 8 | found;
 }
 
 /// The tunnel that a packet came through, if it takes packets of these sources and follows from them alone; else NOBODY.
 __noinline __u32 came_through(__be32 local, __be32 from, __u64 high, __u64 low)
 {
-	__u32 rest = 0, exact = exactly(local, from, &rest);
+	__u32 both = exactly(local, from), exact = both & 0xff, rest = both >> 8;
 
 	if (exact != NOBODY && (rest == 0 || claims(exact, from, high, low) == CLAIMS))
 		return takes_arrived(exact, from, high, low) ? exact : NOBODY;

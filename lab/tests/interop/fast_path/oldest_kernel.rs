@@ -59,8 +59,60 @@ fn carries_packets_on(hook: Hook) -> Result<()> {
         let client = Some("[2002:c000:208::1]");
         guest.gateway("6to4", RELAY, |guest| guest.carried(&format!("[{NATIVE}]"), client, tags))?;
     }
+    guest.every_mechanism()?;
     guest.no_checksum_is_wrong()
 }
+
+/// Mechanisms of every kind: the verifier adds up what the stack of each function takes that is reached in their programs.
+const EVERY: &str = r#"[tun]
+name = "sixway0"
+
+[[pool]]
+name = "main"
+addresses = ["198.51.100.0/29"]
+
+[[pool]]
+name = "public"
+addresses = ["198.51.100.8/29"]
+
+[nat64]
+prefix = "2001:db8:64::/96"
+inside = ["2001:db8:1::/48"]
+pool = "main"
+
+[nat44]
+inside = ["192.168.0.0/16"]
+pool = "public"
+
+[siit]
+prefix = "2001:db8:65::/96"
+
+[six_to_four]
+role = "relay"
+address = "192.0.2.1"
+
+[six_rd]
+role = "border_relay"
+prefix = "2001:db8:a000::/36"
+ipv4_mask_length = 8
+ipv4_common = "10.0.0.0/8"
+address = "192.0.2.1"
+
+[isatap]
+role = "router"
+address = "192.0.2.1"
+prefix = "2001:db8:15::/64"
+
+[[tunnel]]
+local = "192.0.2.1"
+remote = "192.0.2.9"
+prefixes = ["2001:db8:9::/48"]
+strict_sources = true
+
+[gateway]
+ipv4_address = "192.0.2.254"
+ipv6_address = "2001:db8::fe"
+"#;
 
 const RELAY: &str = r#"[tun]
 name = "sixway0"
@@ -163,8 +215,20 @@ impl Guest<'_> {
         .map(drop)
     }
 
-    /// Does something while a gateway runs, which carries it by the fast path.
-    fn gateway(&self, what: &str, configuration: &str, work: impl Fn(&Self) -> Result<()>) -> Result<()> {
+    /// The kernel takes the programs: the gateway does not start without them. In the driver one mechanism has to be left out: with all seven, this
+    /// kernel's verifier goes through more than the million instructions that it allows.
+    fn every_mechanism(&self) -> Result<()> {
+        self.six_to_four_and_native(None)?;
+        let isatap = EVERY.split("\n\n").find(|section| section.starts_with("[isatap]")).unwrap_or_default();
+        let (what, configuration) = match self.hook {
+            Hook::Tc => ("every", EVERY.to_owned()),
+            Hook::Xdp => ("every but ISATAP", EVERY.replace(isatap, "")),
+        };
+        self.start(what, &configuration)?;
+        self.stop()
+    }
+
+    fn start(&self, what: &str, configuration: &str) -> Result<()> {
         let own = "[gateway]\nname = \"guest\"\nadmin_socket = \"/run/sixway/guest.sock\"\nworkers = 1\n";
         let section = self.hook.section_with_room(1_024);
         let configuration =
@@ -182,11 +246,22 @@ impl Guest<'_> {
              done
              cat /run/sixway/log >&2; exit 1"
         );
-        let started = self.sh(&start);
-        started.map_err(|failure| self.told(what, failure))?;
+        self.sh(&start).map(drop).map_err(|failure| self.told(what, failure))
+    }
+
+    fn stop(&self) -> Result<()> {
+        let script = "kill $(cat /run/sixway/pid); while kill -0 $(cat /run/sixway/pid) 2>/dev/null; do sleep 0.05; done";
+        self.sh(script).map(drop)
+    }
+
+    /// Does something while a gateway runs, which carries it by the fast path.
+    fn gateway(&self, what: &str, configuration: &str, work: impl Fn(&Self) -> Result<()>) -> Result<()> {
+        self.start(what, configuration)?;
+        let sixway = sixway()?;
+        let sixway = sixway.display();
         let done = work(self).map_err(|failure| self.told(what, failure));
         let shown = self.sh(&format!("{sixway} show fastpath --json --socket /run/sixway/guest.sock"));
-        self.sh("kill $(cat /run/sixway/pid); while kill -0 $(cat /run/sixway/pid) 2>/dev/null; do sleep 0.05; done")?;
+        self.stop()?;
         let log = self.sh("cat /run/sixway/log").unwrap_or_default();
         done.map_err(|failure| Failure::Unexpected(format!("{failure}\n{log}")))?;
         let shown: Value = serde_json::from_str(&shown?).unwrap_or_default();
