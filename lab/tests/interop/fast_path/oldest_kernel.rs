@@ -222,7 +222,7 @@ impl Guest<'_> {
         let isatap = EVERY.split("\n\n").find(|section| section.starts_with("[isatap]")).unwrap_or_default();
         let (what, configuration) = match self.hook {
             Hook::Tc => ("every", EVERY.to_owned()),
-            Hook::Xdp => ("every but ISATAP", EVERY.replace(isatap, "")),
+            Hook::Xdp => ("every_but_isatap", EVERY.replace(isatap, "")),
         };
         self.start(what, &configuration)?;
         self.stop()
