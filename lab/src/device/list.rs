@@ -2,8 +2,8 @@
 
 use super::contract::Device;
 use super::guest::{
-    GuestForwarding, GuestIp6tnl, GuestIsatapd, GuestJool, GuestSit, GuestSitTicking, GuestSiteGateway,
-    GuestSixway,
+    AT_TC_IN_GUEST, GuestForwarding, GuestIp6tnl, GuestIsatapd, GuestJool, GuestSit, GuestSitTicking,
+    GuestSiteGateway, IN_GUEST,
 };
 use super::kernel::{KernelForwarding, KernelMasquerade};
 use super::miredo::Miredo;
@@ -36,7 +36,8 @@ const KNOWN: &[&dyn Device] = &[
     &GuestIsatapd,
     &GuestJool,
     &GuestSiteGateway,
-    &GuestSixway,
+    &IN_GUEST,
+    &AT_TC_IN_GUEST,
     &FREEBSD_STF,
     &NETBSD_STF,
     &PF,

@@ -22,4 +22,4 @@ pub use plain::GuestForwarding;
 pub use sit::GuestSit;
 pub use sit_ticking::GuestSitTicking;
 pub use site_gateway::GuestSiteGateway;
-pub use sixway_inside::GuestSixway;
+pub use sixway_inside::{AT_TC_IN_GUEST, IN_GUEST};
