@@ -82,7 +82,7 @@ impl Body {
                 ([&head[..], data].concat(), 16)
             }
             Self::Syn(options) => {
-                let words = 0x50 + (options.len() as u8 / 4 << 4);
+                let words = 0x50 + ((options.len() as u8 / 4) << 4);
                 let head = [0x27, 0x10, 0, 80, 1, 2, 3, 4, 0, 0, 0, 0, words, 2, 9, 9, 0, 0, 0, 0];
                 ([&head[..], options].concat(), 16)
             }
