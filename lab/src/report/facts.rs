@@ -95,15 +95,8 @@ mod tests {
     fn a_run_without_root_says_so() {
         let header = |rootless| Header {
             schema: 1,
-            started: String::new(),
-            lab: String::new(),
-            commit: None,
-            asked: Asked::default(),
-            licence: String::new(),
             machine: crate::results::Machine { rootless, ..Default::default() },
-            devices: Vec::new(),
-            minutes: None,
-            plan: Vec::new(),
+            ..Header::default()
         };
         assert!(machine(&header(true)).ends_with(", without root (in a user namespace)"));
         assert!(!machine(&header(false)).contains("without root"));

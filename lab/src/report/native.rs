@@ -63,9 +63,7 @@ pub(super) fn native_ratios(table: &Table, view: &View<'_>) -> Option<Grid> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{
-        Asked, Cell, DeviceEntry, Header, Machine, Results, SCHEMA, Sample, TesterCost, Unit, Value, Verdict,
-    };
+    use crate::results::{Cell, DeviceEntry, Header, Results, Sample, TesterCost, Unit, Value, Verdict};
     use std::collections::BTreeMap;
 
     #[test]
@@ -92,13 +90,6 @@ mod tests {
             failed: None,
         };
         let header = Header {
-            schema: SCHEMA,
-            started: String::new(),
-            lab: String::new(),
-            commit: None,
-            asked: Asked::default(),
-            licence: String::new(),
-            machine: Machine::default(),
             devices: vec![DeviceEntry {
                 name: "linux-sit".to_owned(),
                 realm: "qemu".to_owned(),
@@ -106,8 +97,7 @@ mod tests {
                 cannot_run: None,
                 is_plain: false,
             }],
-            minutes: None,
-            plan: Vec::new(),
+            ..Header::default()
         };
         let results = Results { header, samples: (0..3).map(sample).collect() };
         let columns = &[

@@ -92,7 +92,7 @@ pub struct DeviceEntry {
 }
 
 /// The first file of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// [`SCHEMA`].
     pub schema: u32,

@@ -148,7 +148,7 @@ fn no_loss(view: &View<'_>, device: &str) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{Asked, Header, Machine, SCHEMA, Sample, TesterCost, Unit, Value};
+    use crate::results::{Header, Sample, TesterCost, Unit, Value};
     use std::collections::BTreeMap;
 
     fn call(background: f64, [audio, lost]: [f64; 2], verdict: &Verdict) -> Sample {
@@ -177,18 +177,7 @@ mod tests {
     }
 
     fn outcome(samples: Vec<Sample>) -> Option<Outcome> {
-        let header = Header {
-            schema: SCHEMA,
-            started: String::new(),
-            lab: String::new(),
-            commit: None,
-            asked: Asked::default(),
-            licence: String::new(),
-            machine: Machine::default(),
-            devices: Vec::new(),
-            minutes: None,
-            plan: Vec::new(),
-        };
+        let header = Header::default();
         let results = Results { header, samples };
         no_loss(&View::of(&results, "gateway-2012"), "sixway").map(|finding| finding.outcome)
     }

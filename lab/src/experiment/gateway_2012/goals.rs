@@ -121,9 +121,7 @@ fn nowhere_behind(view: &View<'_>, device: &str) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{
-        Asked, Cell, DeviceEntry, Header, Machine, Results, SCHEMA, Sample, TesterCost, Unit, Value, Verdict,
-    };
+    use crate::results::{Cell, DeviceEntry, Header, Results, Sample, TesterCost, Unit, Value, Verdict};
     use std::collections::BTreeMap;
 
     /// Three rounds of a device in a series and form, whose times are these; no audio is lost but this share.
@@ -167,18 +165,8 @@ mod tests {
             cannot_run: None,
             is_plain,
         };
-        let header = Header {
-            schema: SCHEMA,
-            started: String::new(),
-            lab: String::new(),
-            commit: None,
-            asked: Asked::default(),
-            licence: String::new(),
-            machine: Machine::default(),
-            devices: vec![device("sixway", false), device("kernel", true)],
-            minutes: None,
-            plan: Vec::new(),
-        };
+        let header =
+            Header { devices: vec![device("sixway", false), device("kernel", true)], ..Header::default() };
         let results = Results { header, samples: samples.concat() };
         let view = View::of(&results, "gateway-2012");
         assert!(goals(&view, "kernel").is_empty(), "it is what the goals are measured by");

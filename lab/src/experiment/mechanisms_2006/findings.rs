@@ -207,7 +207,7 @@ fn header(form: Form, printed: [u32; 2]) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{Asked, Cell, Header, Machine, SCHEMA, Sample, TesterCost, Unit, Value};
+    use crate::results::{Cell, Header, Sample, TesterCost, Unit, Value};
     use std::collections::BTreeMap;
 
     fn rounds(series: &str, (load, octets): (f64, f64), values: &[(&str, f64, Unit)]) -> Vec<Sample> {
@@ -238,18 +238,7 @@ mod tests {
 
     /// The statement with these words.
     fn of(samples: Vec<Vec<Sample>>, words: &str) -> Option<(Outcome, String)> {
-        let header = Header {
-            schema: SCHEMA,
-            started: String::new(),
-            lab: String::new(),
-            commit: None,
-            asked: Asked::default(),
-            licence: String::new(),
-            machine: Machine::default(),
-            devices: Vec::new(),
-            minutes: None,
-            plan: Vec::new(),
-        };
+        let header = Header::default();
         let all = findings(&Results { header, samples: samples.concat() });
         all.into_iter().find(|it| it.statement.contains(words)).map(|it| (it.outcome, it.evidence))
     }

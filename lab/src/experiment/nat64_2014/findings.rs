@@ -182,7 +182,7 @@ fn tables(samples: &[Sample]) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{Asked, Cell, Header, Machine, TesterCost, Unit, Value};
+    use crate::results::{Cell, Header, TesterCost, Unit, Value};
     use std::collections::BTreeMap;
 
     /// Three rounds of a device whose value is this, with 1 % of noise.
@@ -218,18 +218,7 @@ mod tests {
     }
 
     fn results(samples: Vec<Sample>) -> Results {
-        let header = Header {
-            schema: crate::results::SCHEMA,
-            started: String::new(),
-            lab: String::new(),
-            commit: None,
-            asked: Asked::default(),
-            licence: String::new(),
-            machine: Machine::default(),
-            devices: Vec::new(),
-            minutes: None,
-            plan: Vec::new(),
-        };
+        let header = Header::default();
         Results { header, samples }
     }
 

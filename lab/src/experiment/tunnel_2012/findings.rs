@@ -136,7 +136,7 @@ fn says_something(group: &Group<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{Asked, Cell, Header, Machine, SCHEMA, Sample, TesterCost, Unit, Value};
+    use crate::results::{Cell, Header, Sample, TesterCost, Unit, Value};
     use std::collections::BTreeMap;
 
     fn row(series: &str, octets: f64, values: &[(&str, f64)]) -> Sample {
@@ -165,18 +165,7 @@ mod tests {
     }
 
     fn outcome(samples: Vec<Sample>, words: &str) -> Outcome {
-        let header = Header {
-            schema: SCHEMA,
-            started: String::new(),
-            lab: String::new(),
-            commit: None,
-            asked: Asked::default(),
-            licence: String::new(),
-            machine: Machine::default(),
-            devices: Vec::new(),
-            minutes: None,
-            plan: Vec::new(),
-        };
+        let header = Header::default();
         let all = findings(&Results { header, samples });
         all.iter().find(|it| it.statement.contains(words)).map_or(Outcome::NotShown, |it| it.outcome)
     }
