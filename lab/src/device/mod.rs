@@ -20,7 +20,7 @@ mod tayga;
 
 pub use card::{Card, Realm};
 pub use contract::{Device, Running};
-pub use guest::GuestKind;
+pub use guest::{GUEST_CPU, GUEST_TICKS, GuestKind};
 pub use list::{add_remote, all, find};
 pub use needs::Needs;
 pub use options::DeviceOptions;

@@ -12,6 +12,7 @@ mod overload;
 mod peers;
 mod relay_2013;
 mod rfc8219;
+mod series;
 mod several;
 mod sheet;
 pub mod tester;

@@ -54,13 +54,13 @@ impl Console {
     /// The guest is gone, or the script does not end.
     pub fn run_script(&self, network: &Network, script: &str, limit: Duration) -> Result<Finished> {
         self.wait_until_up(network)?;
-        let number = self.commands.fetch_add(1, Ordering::Relaxed) + 1;
+        let number = self.next_number();
         let file = |ending: &str| self.control.join(format!("{number}.{ending}"));
         let write = |path: PathBuf, text: &str| {
             std::fs::write(&path, text).asking(|| format!("writing {}", path.display()))
         };
         write(file("sh"), script)?;
-        self.order(number)?;
+        self.order(&number.to_string())?;
         let what = format!("the end of `{script}` in a guest");
         let status = file("status");
         interrupt::wait_until(limit, &what, || {
@@ -81,6 +81,24 @@ impl Console {
         })
     }
 
+    /// The first line of a file in the guest, which starts no program for it.
+    ///
+    /// # Errors
+    /// The guest is gone, or does not answer within `limit`.
+    pub fn first_line(&self, network: &Network, file: &str, limit: Duration) -> Result<String> {
+        self.wait_until_up(network)?;
+        let number = self.next_number();
+        self.order(&format!("{number} {file}"))?;
+        let answer = self.control.join(format!("{number}.line"));
+        let mut line = String::new();
+        interrupt::wait_until(limit, &format!("the first line of {file} in a guest"), || {
+            self.must_run(network)?;
+            line = std::fs::read_to_string(&answer).unwrap_or_default();
+            Ok(line.ends_with('\n'))
+        })?;
+        Ok(line.trim_end().to_owned())
+    }
+
     /// Waits until the guest takes commands.
     ///
     /// # Errors
@@ -97,14 +115,17 @@ impl Console {
         }
     }
 
-    fn order(&self, number: u32) -> Result<()> {
+    fn next_number(&self) -> u32 {
+        self.commands.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    fn order(&self, line: &str) -> Result<()> {
         let orders = self.control.join("orders");
         let mut pipe = std::fs::File::options()
             .write(true)
             .open(&orders)
             .asking(|| format!("opening {}", orders.display()))?;
-        pipe.write_all(format!("{number}\n").as_bytes())
-            .asking(|| "writing to the guest's console".to_owned())
+        pipe.write_all(format!("{line}\n").as_bytes()).asking(|| "writing to the guest's console".to_owned())
     }
 
     fn must_run(&self, network: &Network) -> Result<()> {

@@ -41,6 +41,18 @@ pub fn family_cpu(id: u32) -> Result<Duration> {
     Ok(process_cpu(id)? + children.sum::<Duration>())
 }
 
+/// CPU time that the thread of a QEMU guest's only CPU has spent, if the process is one. A CPU that waits spends nothing.
+///
+/// # Errors
+/// The process is gone.
+pub fn virtual_cpu(id: u32) -> Result<Option<Duration>> {
+    let read = |thread: i32, file: &str| std::fs::read_to_string(format!("/proc/{id}/task/{thread}/{file}"));
+    let is_cpu = |thread: &i32| read(*thread, "comm").is_ok_and(|name| name.starts_with("CPU 0/"));
+    let Some(thread) = threads(id)?.into_iter().find(is_cpu) else { return Ok(None) };
+    let said = read(thread, "schedstat").unwrap_or_default();
+    Ok(said.split_whitespace().next().and_then(|word| word.parse().ok()).map(Duration::from_nanos))
+}
+
 /// CPU time that the kernel's own threads for received packets have spent (ksoftirqd): what does not fit into the time of the running thread.
 pub fn receiving_cpu() -> Result<Duration> {
     let entries = std::fs::read_dir("/proc").asking(|| "reading /proc".to_owned())?;

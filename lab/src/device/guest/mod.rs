@@ -8,12 +8,14 @@ mod isatapd;
 mod jool;
 mod kind;
 mod plain;
+mod rules;
 mod settings;
 mod sit;
 mod sit_ticking;
 mod site_gateway;
 mod sixway_inside;
 
+pub use hosted::{GUEST_CPU, GUEST_TICKS};
 pub use ip6tnl::GuestIp6tnl;
 pub use isatapd::GuestIsatapd;
 pub use jool::GuestJool;

@@ -10,6 +10,7 @@ use crate::analyse::{About, Column, Drawing, Figure, Finding, Headline, Kind, Ta
 use crate::device::{Device, Needs, TaskKind, find};
 use crate::experiment::contract::{Entry, Experiment, Line, Stage};
 use crate::experiment::peers::{Part, part, times_as_long};
+use crate::experiment::series::series;
 use crate::failure::Result;
 use crate::results::{Asked, Cell, Results};
 use std::collections::BTreeMap;
@@ -138,12 +139,14 @@ const LINEUP: &[Entry] = &[
 /// Devices that Sixway is compared with.
 const PEERS: &[&str] = &["sixway-tc", "sixway-xdp", "linux-site-gateway", "sixway-in-guest", "guest-plain"];
 /// What some of them have of a quick run, over IPv6: two or three guests boot for each form.
-const BRIEF: [(&str, &str); 4] = [
-    ("sixway-xdp", "connection"),
-    ("sixway-xdp", "rtt"),
-    ("linux-site-gateway", "connection"),
-    ("guest-plain", "connection"),
+const BRIEF: [(&str, &[&str]); 4] = [
+    ("sixway-xdp", &WITHOUT_OUTER),
+    ("linux-site-gateway", &WITHOUT_OUTER),
+    ("guest-plain", &["connection", "web"]),
+    ("sixway-in-guest", &["connection", "web"]),
 ];
+
+const WITHOUT_OUTER: [&str; 5] = ["connection", "web", "call", "rtt", "cpu"];
 
 /// Seconds until all guests of a form are at work.
 const BOOTS: f64 = 6.0;
@@ -152,7 +155,10 @@ const BOOTS: f64 = 6.0;
 fn takes_part(device: &str, series: &str, at: &BTreeMap<String, f64>, asked: &Asked) -> bool {
     match part(device, PEERS, asked) {
         Part::Whole => true,
-        Part::Brief => BRIEF.contains(&(device, series)) && at.get("version") == Some(&6.0),
+        Part::Brief => {
+            let has = |(of, all): &(&str, &[&str])| *of == device && all.contains(&series);
+            BRIEF.iter().any(has) && at.get("version") == Some(&6.0)
+        }
         Part::Nothing => false,
     }
 }
@@ -301,12 +307,8 @@ impl Experiment for Gateway2012 {
 
     fn cells(&self, asked: &Asked, devices: &[&str]) -> std::result::Result<Vec<Cell>, String> {
         let sweep = Sweep::of(asked)?;
-        let wanted = asked.set.get("series").map(|names| names.split(',').collect::<Vec<_>>());
-        if let Some(wrong) = wanted.iter().flatten().find(|name| !SERIES.contains(name)) {
-            return Err(format!("--set series: there is no series {wrong}; they are {}", SERIES.join(", ")));
-        }
         let mut cells = Vec::new();
-        for series in SERIES.into_iter().filter(|name| wanted.as_ref().is_none_or(|all| all.contains(name))) {
+        for series in series(asked, &SERIES, &[])? {
             for point in sweep.forms.iter().flat_map(|form| sweep.points(series, *form)) {
                 let chosen = devices.iter().filter(|name| takes_part(name, series, &point, asked));
                 let able = chosen.filter_map(|name| find(name));
@@ -408,11 +410,11 @@ mod tests {
     use super::*;
     use crate::analyse::Today;
 
+    const ALL: [&str; 4] = ["sixway", "sixway-xdp", "linux-site-gateway", "kernel"];
+
     fn cells(set: &[(&str, &str)], quick: bool) -> Vec<Cell> {
         let set = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        Gateway2012
-            .cells(&Asked { set, quick, repeats: 3, ..Asked::default() }, &["sixway", "kernel"])
-            .unwrap()
+        Gateway2012.cells(&Asked { set, quick, repeats: 3, ..Asked::default() }, &ALL).unwrap()
     }
 
     fn packets(cells: &[Cell], series: &str, background: f64) -> Vec<f64> {
@@ -442,14 +444,20 @@ mod tests {
     #[test]
     fn each_place_of_a_headline_is_in_a_quick_run() {
         let quick = cells(&[], true);
-        let is_there = |series: &str, point: &[(&str, f64)]| {
-            quick.iter().any(|cell| cell.series == series && cell.point == super::point(point))
+        let is_there = |device: &str, series: &str, point: &[(&str, f64)]| {
+            let is_it = |cell: &Cell| {
+                cell.device == device && cell.series == series && cell.point == super::point(point)
+            };
+            quick.iter().any(is_it)
         };
         for headline in HEADLINES {
             let there = match headline.today {
-                Today::Ratio { series, point, .. } => is_there(series, point),
+                Today::Ratio { series, point, devices, .. } => {
+                    let (over, under) = devices;
+                    is_there(over, series, point) && is_there(under, series, point)
+                }
                 Today::Rows { over, under } => {
-                    is_there(over.series, over.point) && is_there(under.series, under.point)
+                    [over, under].iter().all(|it| is_there(it.device, it.series, it.point))
                 }
                 Today::Nothing(_) => false,
             };

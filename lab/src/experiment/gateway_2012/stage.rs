@@ -68,13 +68,13 @@ impl Stage for Site {
         let is_six = cell.at("version") != 4.0;
         let run = Run { scene, offered, is_six, link: cell.at("link") };
         match cell.series.as_str() {
-            "connection" => run.connection(count(10_000.0, scale), sheet)?,
-            "web" => run.web(cell.at("page") as usize, count(2_000.0, scale), sheet)?,
+            "connection" => run.connection(count(10_000.0, scale, 200.0), sheet)?,
+            "web" => run.web(cell.at("page") as usize, count(2_000.0, scale, 50.0), sheet)?,
             "call" => {
                 let talk = Duration::from_secs_f64((AUDIO * scale).clamp(0.3, AUDIO));
-                run.call(count(1_000.0, scale).min(50) as u32, talk, sheet)?;
+                run.call(count(1_000.0, scale, 10.0).min(50) as u32, talk, sheet)?;
             }
-            "rtt" => run.rtt((5_000.0 * scale).clamp(10.0, 100.0) as u16, sheet)?,
+            "rtt" => run.rtt((5_000.0 * scale).clamp(30.0, 100.0) as u16, sheet)?,
             "outer" => run.outer(5, sheet)?,
             _ => run.cpu(Duration::from_secs_f64((60.0 * scale).clamp(0.2, 60.0)), sheet)?,
         }
@@ -83,8 +83,9 @@ impl Stage for Site {
     }
 }
 
-fn count(at_one: f64, scale: f64) -> u64 {
-    (at_one * scale).clamp(10.0, at_one) as u64
+/// The number at a scale, but enough of them that the first few do not decide.
+fn count(at_one: f64, scale: f64, least: f64) -> u64 {
+    (at_one * scale).clamp(least, at_one) as u64
 }
 
 struct Run<'a> {

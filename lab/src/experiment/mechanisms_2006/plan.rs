@@ -10,6 +10,7 @@ use crate::analyse::{About, Column, Drawing, Figure, Finding, Headline, Kind as 
 use crate::device::{Needs, Realm, TaskKind, find};
 use crate::experiment::contract::{Entry, Experiment, Line, Stage};
 use crate::experiment::peers::{Part, part, times_as_long};
+use crate::experiment::series::series;
 use crate::experiment::three_routers::{BadPath, DRAWING, DRAWN, Way};
 use crate::failure::Result;
 use crate::results::{Asked, Cell, Results};
@@ -318,11 +319,8 @@ impl Experiment for Mechanisms2006 {
         let ways = asked.numbers("ways", &every_way)?;
         let is_wanted = |way: Way| ways.contains(&(f64::from(way as u8) + 1.0));
         BadPath::of(asked)?;
-        let wanted = asked.set.get("series").map(|names| names.split(',').collect::<Vec<_>>());
-        if let Some(wrong) = wanted.iter().flatten().find(|name| !SERIES.contains(name)) {
-            return Err(format!("--set series: there is no series {wrong}; they are {}", SERIES.join(", ")));
-        }
-        let has = |series: &str| wanted.as_ref().is_none_or(|all| all.contains(&series));
+        let wanted = series(asked, &SERIES, &[])?;
+        let has = |series: &str| wanted.contains(&series);
         // Headers are the same whoever sends them.
         let mut cells: Vec<Cell> = devices
             .first()

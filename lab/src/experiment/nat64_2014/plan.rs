@@ -10,6 +10,7 @@ use super::vpn::Vpn;
 use crate::analyse::{About, Column, Drawing, Finding, Headline, Table, Today};
 use crate::device::{Needs, TaskKind, find};
 use crate::experiment::contract::{Entry, Experiment, Line, Stage};
+use crate::experiment::series::has_every_series;
 use crate::failure::Result;
 use crate::results::{Asked, Cell, Results};
 use std::collections::BTreeMap;
@@ -216,7 +217,7 @@ impl Experiment for Nat642014 {
         LINEUP
     }
 
-    /// `--set protocols=icmp,states,udp,http,vpn` chooses.
+    /// `--set protocols=icmp,states,udp,http,vpn` chooses; `--set series=all` has all of them.
     fn cells(&self, asked: &Asked, devices: &[&str]) -> std::result::Result<Vec<Cell>, String> {
         let clients = asked.numbers("clients", if asked.quick { &QUICK } else { &ALL })?;
         if let Some(wrong) = clients.iter().find(|clients| !ALL.contains(clients)) {
@@ -227,7 +228,8 @@ impl Experiment for Nat642014 {
         if let Some(wrong) = states.iter().find(|states| !(1_024.0..=1e7).contains(*states)) {
             return Err(format!("--set states: {wrong} is not from 1024 to 10000000"));
         }
-        let usual = match asked.quick && !asked.set.contains_key("states") {
+        let has_states = has_every_series(asked) || asked.set.contains_key("states");
+        let usual = match asked.quick && !has_states {
             true => "icmp,udp,http,vpn",
             false => "icmp,states,udp,http,vpn",
         };

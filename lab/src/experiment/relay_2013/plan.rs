@@ -5,12 +5,13 @@ use super::findings::findings;
 use super::published::PUBLISHED;
 use super::puzzle;
 use super::real_hosts::{RealHost, time};
-use super::stage::{PAPERS_SHARE, Relay, SHARE};
+use super::stage::{Relay, time_of_puzzle};
 use super::topology::{DRAWING, DRAWN};
 use crate::analyse::{About, Column, Drawing, Figure, Finding, Headline, Kind, Table, Today};
 use crate::device::{Needs, Realm, TaskKind, find};
 use crate::experiment::contract::{Entry, Experiment, Line, Stage};
 use crate::experiment::peers::{Part, part, times_as_long};
+use crate::experiment::series::series;
 use crate::failure::Result;
 use crate::results::{Asked, Cell, Results};
 use std::collections::BTreeMap;
@@ -100,12 +101,12 @@ const ABOUT: About = About {
             ],
         },
         Table {
-            title: "The puzzle, in guests: CPU time by the emulator, and by the guest's ticks",
+            title: "The puzzle, in guests: time of the guest's CPU, exact and by its ticks",
             series: "puzzle",
             axes: &["hosts"],
             columns: &[
                 Column { value: "requests", title: "requests" },
-                Column { value: "cpu", title: "CPU" },
+                Column { value: "guest-cpu", title: "CPU" },
                 Column { value: "guest-ticks", title: "CPU by ticks" },
                 Column { value: "cost", title: "CPU a request" },
                 Column { value: "cost-by-ticks", title: "CPU a request by ticks" },
@@ -155,9 +156,11 @@ const HEADLINES: &[Headline] = &[
 ];
 
 const LINEUP: &[Entry] = &[
-    Entry { task: TaskKind::Relay6to4, usual: &["sixway", "sixway-tc", "sixway-xdp", "linux-sit"] },
+    Entry { task: TaskKind::Relay6to4, usual: &["sixway", "sixway-tc", "sixway-xdp", "linux-sit", TICKING] },
     Entry { task: TaskKind::Forward, usual: &["kernel", "guest-plain"] },
 ];
+/// Takes part in the puzzle only, unless it is named.
+const TICKING: &str = "linux-sit-ticking";
 /// Devices that Sixway is compared with, and their numbers of hosts in a quick run.
 const PEERS: &[&str] = &["sixway-tc", "sixway-xdp", "linux-sit", "guest-plain"];
 const BRIEF: [f64; 1] = [4.0];
@@ -192,14 +195,9 @@ impl Experiment for Relay2013 {
         if let Some(wrong) = hosts.iter().find(|hosts| !ALL.contains(hosts)) {
             return Err(format!("--set hosts: {wrong} is not a number of hosts from 1 to 10"));
         }
-        let wanted: Vec<&str> = match asked.set.get("series") {
-            Some(text) => text.split(',').collect(),
-            None if asked.quick => SERIES[..1].to_vec(),
-            None => SERIES.to_vec(),
-        };
         let mut places = Vec::new();
         let named = |hosts: f64| BTreeMap::from([("hosts".to_owned(), hosts)]);
-        for series in wanted {
+        for series in series(asked, &SERIES, &SERIES[1..])? {
             match series {
                 "icmp" | "puzzle" => places.extend(hosts.iter().map(|hosts| (series, named(*hosts)))),
                 "one-responder" => {
@@ -218,7 +216,7 @@ impl Experiment for Relay2013 {
                     point.insert("octets".to_owned(), octets);
                     (series, point)
                 })),
-                other => return Err(format!("--set series: {other} is not one of {}", SERIES.join(", "))),
+                _ => {}
             }
         }
         let cell = |device: &str, (series, point): &(&str, BTreeMap<String, f64>)| Cell {
@@ -228,19 +226,25 @@ impl Experiment for Relay2013 {
             point: point.clone(),
             repeat: 0,
         };
-        let in_guest =
-            |device: &str| find(device).is_some_and(|it| matches!(it.card().realm, Realm::Guest(_)));
-        let takes_part = |device: &str, (series, point): &(&str, BTreeMap<String, f64>)| {
-            let is_known = *series != "puzzle" || in_guest(device);
-            is_known
-                && match part(device, PEERS, asked) {
-                    Part::Whole => true,
-                    Part::Brief => {
-                        BRIEFLY.contains(&device)
-                            && point.get("hosts").is_some_and(|hosts| BRIEF.contains(hosts))
+        let is_relay_in_guest = |device: &str| {
+            find(device).is_some_and(|it| {
+                matches!(it.card().realm, Realm::Guest(_)) && it.tasks().contains(&TaskKind::Relay6to4)
+            })
+        };
+        let is_usual = |device: &str| device != TICKING || !asked.devices.is_empty();
+        let takes_part = |device: &str, (series, point): &(&str, BTreeMap<String, f64>)| match *series {
+            "puzzle" => is_relay_in_guest(device),
+            _ => {
+                is_usual(device)
+                    && match part(device, PEERS, asked) {
+                        Part::Whole => true,
+                        Part::Brief => {
+                            BRIEFLY.contains(&device)
+                                && point.get("hosts").is_some_and(|hosts| BRIEF.contains(hosts))
+                        }
+                        Part::Nothing => false,
                     }
-                    Part::Nothing => false,
-                }
+            }
         };
         let of_place = |place: &(&str, BTreeMap<String, f64>)| -> Vec<Cell> {
             let devices = devices.iter().filter(|device| takes_part(device, place));
@@ -254,9 +258,12 @@ impl Experiment for Relay2013 {
         if ["ping6", "udp", "tcp"].contains(&cell.series.as_str()) {
             return 1.0 + time(asked.scale).as_secs_f64();
         }
+        if cell.series == "puzzle" {
+            return 5.0 + time_of_puzzle(asked.scale).as_secs_f64();
+        }
         let requests = asked.scale * 1_441_792.0;
         let in_guest = times_as_long(&cell.device) > 1.0;
-        if cell.series == "puzzle" || in_guest {
+        if in_guest {
             // A guest boots, and answers 6,000 requests a second.
             return 5.0 + requests * f64::max(7.0, cell.at("hosts")) / 6_000.0;
         }
@@ -270,8 +277,7 @@ impl Experiment for Relay2013 {
             _ => {}
         }
         let responders = if cell.series == "one-responder" { 1 } else { 2 };
-        let share = if cell.series == "puzzle" { PAPERS_SHARE } else { SHARE };
-        Ok(Box::new(Relay::build(responders, share, line)?))
+        Ok(Box::new(Relay::build(responders, cell.series == "puzzle", line)?))
     }
 
     fn drawing(&self) -> Option<&'static Drawing> {

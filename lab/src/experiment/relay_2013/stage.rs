@@ -2,7 +2,7 @@
 
 use super::load::{EACH, FLOWS, HOSTS, OCTETS, RELAY, run, sweep};
 use super::topology::{INSIDE, OUTSIDE, network};
-use crate::device::{Forward, Place, Relay6to4, Running, Task, TaskKind};
+use crate::device::{Change, Forward, GUEST_CPU, GUEST_TICKS, Place, Relay6to4, Running, Task, TaskKind};
 use crate::experiment::calibration::capacity;
 use crate::experiment::contract::{Line, Stage};
 use crate::experiment::measured::measure;
@@ -20,10 +20,24 @@ use std::time::Duration;
 const RESEND: Duration = Duration::from_millis(10);
 /// How long the device's capacity is measured.
 const CALIBRATION: Duration = Duration::from_millis(500);
+/// Rules of the packet filter in the puzzle.
+const RULES: u32 = 500;
 /// One host offers at most this share of the capacity.
-pub const SHARE: f64 = 0.25;
+const SHARE: f64 = 0.25;
 /// The same for the puzzle: the device's CPU is full from seven hosts on, as in the paper.
-pub const PAPERS_SHARE: f64 = 1.0 / 7.0;
+const PAPERS_SHARE: f64 = 1.0 / 7.0;
+
+/// How long a load of the puzzle is.
+pub fn time_of_puzzle(scale: f64) -> Duration {
+    Duration::from_secs_f64((100.0 * scale).clamp(2.0, 100.0))
+}
+
+/// CPU time of a guest since it booted, in seconds.
+struct GuestTimes {
+    by_ticks: f64,
+    /// Of the thread that is its CPU.
+    exact: f64,
+}
 
 /// A relay at work.
 pub struct Relay {
@@ -36,13 +50,16 @@ pub struct Relay {
     octets: usize,
     /// Requests a second that are answered without any pause.
     capacity: f64,
+    /// What a host offers of the capacity.
     share: f64,
     pause: Duration,
+    is_puzzle: bool,
 }
 
 impl Relay {
-    /// Builds the network, starts the device as the first task that it can do, and measures its capacity, of which a host offers this share.
-    pub fn build(responders: usize, share: f64, line: &Line<'_>) -> Result<Self> {
+    /// Builds the network, starts the device as the first task that it can do, and measures its capacity, of which a host offers a share. In the
+    /// puzzle, the device is a guest.
+    pub fn build(responders: usize, is_puzzle: bool, line: &Line<'_>) -> Result<Self> {
         let native = !line.device.tasks().contains(&TaskKind::Relay6to4);
         let task =
             if native { Task::Forward(Forward) } else { Task::Relay6to4(Relay6to4 { address: RELAY }) };
@@ -68,11 +85,22 @@ impl Relay {
             scale,
             octets,
             capacity: 0.0,
-            share,
+            share: if is_puzzle { PAPERS_SHARE } else { SHARE },
             pause: Duration::ZERO,
+            is_puzzle,
         };
+        relay.slow_down()?;
         relay.calibrate()?;
         Ok(relay)
+    }
+
+    /// An emulated guest spends about as much on its network cards as its CPU does on packets, on the same core. Rules make packets cost its CPU ten times
+    /// as much, so that it is the limit and is full at full load.
+    fn slow_down(&mut self) -> Result<()> {
+        match self.is_puzzle {
+            true => self.running.configure(&Change { key: "rules".to_owned(), value: RULES.to_string() }),
+            false => Ok(()),
+        }
     }
 
     /// Measures the capacity without any pause, from which the pause follows.
@@ -103,6 +131,7 @@ impl Relay {
 impl Stage for Relay {
     fn measure(&mut self, cell: &Cell, sheet: &mut Sheet) -> Result<()> {
         self.running.restart()?;
+        self.slow_down()?;
         match cell.point.get("octets") {
             // The capacity depends on the size.
             Some(octets) if *octets as usize != self.octets => {
@@ -111,9 +140,18 @@ impl Stage for Relay {
             }
             Some(_) | None => self.warm_up()?,
         }
-        let ticks = self.guest_ticks()?;
+        // A tick is a hundredth of a second: the puzzle needs many of them with one host, too.
+        let (scale, until) = match cell.series.as_str() {
+            "puzzle" => (1.0, Until::Time(time_of_puzzle(self.scale))),
+            _ => (self.scale, Until::Done),
+        };
+        let before = self.guest_times()?;
+        let mut after = None;
         let measured = measure(self.running.as_ref(), (self.cores, Reading::Ticks), sheet, || {
-            self.load(cell.at("hosts") as usize, self.scale, Until::Done)
+            let outcome = self.load(cell.at("hosts") as usize, scale, until);
+            // Reading the guest's memory afterwards costs time, too.
+            after = self.guest_times()?;
+            outcome
         })?;
         let outcome = &measured.outcome;
         sheet.value("sent", outcome.sent as f64, Unit::Count);
@@ -123,13 +161,15 @@ impl Stage for Relay {
         sheet.times("response", &outcome.latency)?;
         sheet.value("requests", per_second(outcome), Unit::PerSecond);
         sheet.value("packets-both-ways", 2.0 * per_second(outcome), Unit::PerSecond);
-        if let (Some(before), Some(after)) = (ticks, self.guest_ticks()?) {
-            // A tick of user space is a hundredth of a second.
-            let busy = after.saturating_sub(before) as f64 / 100.0;
-            sheet.value("guest-ticks", busy / measured.active.as_secs_f64().max(1e-9), Unit::Cores);
+        if let (Some(before), Some(after)) = (before, after) {
             let each = |seconds: f64| seconds * 1e3 / outcome.answered.max(1) as f64;
-            sheet.value("cost", each(measured.spent.as_secs_f64()), Unit::CpuMilliseconds);
-            sheet.value("cost-by-ticks", each(busy), Unit::CpuMilliseconds);
+            for (of, cost, spent) in [
+                ("guest-ticks", "cost-by-ticks", after.by_ticks - before.by_ticks),
+                ("guest-cpu", "cost", after.exact - before.exact),
+            ] {
+                sheet.value(of, spent / measured.active.as_secs_f64().max(1e-9), Unit::Cores);
+                sheet.value(cost, each(spent), Unit::CpuMilliseconds);
+            }
         }
         let packets = 2.0 * outcome.answered.max(1) as f64;
         sheet.value("cpu-per-packet", measured.nanoseconds_each(packets), Unit::NanosecondsPerPacket);
@@ -140,10 +180,14 @@ impl Stage for Relay {
 }
 
 impl Relay {
-    /// CPU time of a guest by its own ticks, in hundredths of a second.
-    fn guest_ticks(&self) -> Result<Option<u64>> {
+    /// CPU time of a guest.
+    fn guest_times(&self) -> Result<Option<GuestTimes>> {
         let counters = self.running.counters()?;
-        Ok(counters.into_iter().find(|(name, _)| name == "guest_busy_ticks").map(|(_, ticks)| ticks))
+        let of =
+            |wanted: &str| counters.iter().find(|(name, _)| name == wanted).map(|(_, count)| *count as f64);
+        // A tick of user space is a hundredth of a second.
+        let times = of(GUEST_TICKS).zip(of(GUEST_CPU));
+        Ok(times.map(|(ticks, exact)| GuestTimes { by_ticks: ticks / 100.0, exact: exact / 1e6 }))
     }
 }
 

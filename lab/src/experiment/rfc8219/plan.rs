@@ -22,6 +22,7 @@ use crate::affinity::cpus;
 use crate::analyse::{About, Column, Drawing, Finding, Table};
 use crate::device::{self, Needs, TaskKind};
 use crate::experiment::contract::{Entry, Experiment, Line, Stage};
+use crate::experiment::series::series;
 use crate::failure::Result;
 use crate::results::{Asked, Cell, Results};
 use std::collections::BTreeMap;
@@ -272,18 +273,11 @@ impl Experiment for Rfc8219 {
             return Err(format!("--set frame: {wrong} is not from 84 to 1518"));
         }
         let percent = asked.numbers("percent", if asked.quick { &QUICK_PERCENT } else { &PERCENT })?;
-        let wanted: Vec<&str> = match asked.set.get("series") {
-            Some(text) => text.split(',').collect(),
-            None => SERIES.into_iter().filter(|it| !(asked.quick && NOT_QUICK.contains(it))).collect(),
-        };
-        if let Some(wrong) = wanted.iter().find(|series| !SERIES.contains(series)) {
-            return Err(format!("--set series: {wrong} is not one of {}", SERIES.join(", ")));
-        }
         let named = |pairs: &[(&str, f64)]| -> BTreeMap<String, f64> {
             pairs.iter().map(|(axis, value)| ((*axis).to_owned(), *value)).collect()
         };
         let mut places = Vec::new();
-        for series in wanted {
+        for series in series(asked, &SERIES, &NOT_QUICK)? {
             match series {
                 "frame-loss" => {
                     let sizes = asked.numbers("frame", if asked.quick { &ONE } else { &frames })?;

@@ -7,6 +7,7 @@ use crate::analyse::{About, Column, Drawing, Finding, Headline, Place, Table, To
 use crate::device::{Needs, TaskKind};
 use crate::experiment::contract::{Entry, Experiment, Line, Stage};
 use crate::experiment::peers::{Part, part, times_as_long};
+use crate::experiment::series::series;
 use crate::experiment::three_routers::{BadPath, DRAWING, DRAWN};
 use crate::failure::Result;
 use crate::results::{Asked, Cell, Results};
@@ -184,12 +185,8 @@ impl Experiment for Tunnel2012 {
             return Err(format!("--set sizes: {wrong} is not a size from 16 to 60000"));
         }
         BadPath::of(asked)?;
-        let wanted = asked.set.get("series").map(|names| names.split(',').collect::<Vec<_>>());
-        if let Some(wrong) = wanted.iter().flatten().find(|name| !SERIES.contains(name)) {
-            return Err(format!("--set series: there is no series {wrong}; they are {}", SERIES.join(", ")));
-        }
         let mut cells = Vec::new();
-        for series in SERIES.into_iter().filter(|name| wanted.as_ref().is_none_or(|all| all.contains(name))) {
+        for series in series(asked, &SERIES, &[])? {
             // Those without sizes are measured once; D-ITG takes long.
             let sizes = match series {
                 "flow" | "life" | "ftp" => &sizes[..1],

@@ -1,6 +1,6 @@
 //! Whether such a guest can run on this machine at all.
 
-use super::files::Image;
+use super::files::{FOLDER, Image};
 use super::machine::{Accelerator, VIRTIOFSD};
 use crate::programs;
 use std::path::Path;
@@ -14,7 +14,7 @@ pub fn why_not(accelerator: Accelerator) -> Option<String> {
         return Some(format!("needs {VIRTIOFSD}, which is in Debian's package qemu-system-common"));
     }
     if Image::find().is_none() {
-        return Some("needs a kernel for guests: make guest".to_owned());
+        return Some(format!("needs a kernel for guests: make guest, or its folder in {FOLDER}"));
     }
     match accelerator {
         Accelerator::Tcg => None,

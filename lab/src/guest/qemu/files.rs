@@ -10,6 +10,9 @@ const FIRST: &str = include_str!("first.sh");
 /// The files that the first program needs before it has the machine's files.
 const FIRST_MODULES: [&str; 3] = ["virtio_pci", "virtiofs", "virtio_net"];
 
+/// The environment variable with the folder of kernels that `make guest` unpacked, for a program that is not in the build's target folder.
+pub const FOLDER: &str = "SIXWAY_LAB_GUEST";
+
 /// A kernel that `make guest` unpacked.
 pub struct Image {
     folder: PathBuf,
@@ -36,10 +39,13 @@ pub fn has_module(name: &str) -> bool {
 }
 
 impl Image {
-    /// The newest in the build's target folder.
+    /// The newest in the folder that [`FOLDER`] names, or else in a folder `guest` next to this program or above it, as in the build's target folder.
     pub fn find() -> Option<Self> {
-        let here = std::env::current_exe().ok()?;
-        let folders = here.ancestors().skip(1).map(|folder| folder.join("guest"));
+        let folders: Vec<PathBuf> = match std::env::var_os(FOLDER) {
+            Some(named) => vec![named.into()],
+            None => std::env::current_exe().ok()?.ancestors().skip(1).map(|at| at.join("guest")).collect(),
+        };
+        let folders = folders.into_iter();
         let versions = folders.filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
         let complete = versions.map(|entry| entry.path()).filter(|path| path.join("complete").is_file());
         let folder = complete.max()?;

@@ -88,7 +88,8 @@ fn machine(
     qemu.args(["-c", "mkfifo orders && exec \"$0\" \"$@\" <>orders"]).current_dir(control);
     qemu.arg(command("qemu-system-x86_64")?.get_program());
     qemu.args(["-accel", accelerator.name(), "-smp", "1", "-nodefaults", "-no-user-config", "-no-reboot"]);
-    qemu.args(["-display", "none", "-serial", "stdio"]);
+    // Threads have names, by which that of the guest's CPU is found.
+    qemu.args(["-display", "none", "-serial", "stdio", "-name", "guest,debug-threads=on"]);
     qemu.arg("-m").arg(format!("{memory}M"));
     // virtiofsd reads the guest's memory.
     qemu.arg("-object").arg(format!("memory-backend-memfd,id=ram,size={memory}M,share=on"));
