@@ -32,6 +32,10 @@ pub struct Figure {
     pub at: &'static [(&'static str, f64)],
     /// Whether values are drawn on a logarithmic scale.
     pub logarithmic: bool,
+    /// Values that are drawn as lines in one figure, each with what it is; without any, the value alone.
+    pub lines: &'static [(&'static str, &'static str)],
+    /// The only devices that are drawn; without any, all.
+    pub devices: &'static [&'static str],
 }
 
 /// The most figures that a table gets by itself.
@@ -49,6 +53,8 @@ pub fn figures_of(tables: &[Table]) -> Vec<Figure> {
         kind: if table.axes.is_empty() { Kind::Bars } else { Kind::Lines },
         at: &[],
         logarithmic: false,
+        lines: &[],
+        devices: &[],
     };
     let of_table = |table: &Table| {
         let columns = table.columns.iter().take(BY_ITSELF);

@@ -2,7 +2,8 @@
 
 use super::guest::GuestKind;
 use super::list::add_remote;
-use crate::failure::Result;
+use super::remote::HostRequest;
+use crate::failure::{Failure, Result};
 
 /// Settings of devices.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -13,6 +14,9 @@ pub struct DeviceOptions {
     /// A device on another machine (see docs/lab.md); may be repeated
     #[arg(long, value_name = "NAME=…")]
     pub remote: Vec<String>,
+    /// The sender or receiver on another machine, for tunnel-2012 (see docs/lab.md); may be given for both
+    #[arg(long, value_name = "client|server=…")]
+    pub remote_host: Vec<String>,
 }
 
 impl DeviceOptions {
@@ -23,6 +27,20 @@ impl DeviceOptions {
     pub fn apply(&self) -> Result<()> {
         if let Some(kind) = &self.guest {
             GuestKind::choose(kind)?;
+        }
+        let mut ends = Vec::new();
+        for host in &self.remote_host {
+            let request = HostRequest::parse(host)?;
+            if ends.contains(&request.end) {
+                return Err(Failure::Unexpected(format!(
+                    "--remote-host {host}: there is one {} already",
+                    request.end
+                )));
+            }
+            ends.push(request.end.clone());
+            if let Some(why) = request.why_not()? {
+                return Err(Failure::Unexpected(format!("--remote-host {host}: {why}")));
+            }
         }
         if self.remote.is_empty() { Ok(()) } else { add_remote(&self.remote) }
     }

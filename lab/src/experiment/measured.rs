@@ -72,6 +72,9 @@ pub fn measure(
     // A device that is gone has been found to be so already.
     let over = timeline.and_then(|timeline| timeline.end(active).ok()).unwrap_or_default();
     sheet.varying("cpu", spent.as_secs_f64() / active.as_secs_f64().max(1e-9), over);
+    for (name, count) in [("duplicated", outcome.duplicated), ("reordered", outcome.reordered)] {
+        sheet.value(name, count as f64, Unit::Count);
+    }
     sheet.value("duration", active.as_secs_f64() * 1e3, Unit::Milliseconds);
     sheet.memory(running.memory()?);
     for (name, value) in running.counters()? {

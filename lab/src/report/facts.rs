@@ -67,6 +67,7 @@ pub(super) fn command(name: &str, asked: &Asked) -> String {
     }
     words.extend(asked.guest.iter().map(|kind| format!("--guest {kind}")));
     words.extend(asked.remote.iter().map(|device| format!("--remote {}", word(device))));
+    words.extend(asked.remote_hosts.iter().map(|host| format!("--remote-host {}", word(host))));
     if asked.rootless {
         words.push("--rootless".to_owned());
     }
@@ -116,11 +117,13 @@ mod tests {
         let other = Asked {
             guest: Some("kvm".to_owned()),
             remote,
+            remote_hosts: vec!["client=script:r.sh,link=a,link-there=b".to_owned()],
             rootless: true,
             ..Asked { quick: false, ..usual() }
         };
         let said = "sixway-lab run tools --scale 0.02 --repeats 3 --guest kvm \
-                    --remote 'bsd=ssh:root@192.0.2.9,recipe=my recipe.sh,inside=eth1' --rootless";
+                    --remote 'bsd=ssh:root@192.0.2.9,recipe=my recipe.sh,inside=eth1' \
+                    --remote-host client=script:r.sh,link=a,link-there=b --rootless";
         assert_eq!(command("tools", &other), said);
         assert_eq!([word("it's"), word("")], [r"'it'\''s'", "''"]);
     }

@@ -42,6 +42,7 @@ pub(super) fn plots(
         group.cell.series == figure.series
             && figure.at.iter().all(|(axis, at)| group.cell.at(axis) == *at)
             && group.value(figure.value).is_some()
+            && (figure.devices.is_empty() || figure.devices.contains(&group.cell.device.as_str()))
     };
     let groups: Vec<_> = view.groups.iter().filter(is_shown).collect();
     let mut realms: Vec<&str> = Vec::new();
@@ -95,11 +96,17 @@ fn along_axis(
     let (_, unit) = groups.first()?.value(drawn.value)?;
     let factor = unit.factor();
     let mut all: Vec<(Style, Vec<Point>)> = Vec::new();
-    for group in groups {
+    let alone = [(drawn.value, "")];
+    let values = if drawn.lines.is_empty() { &alone[..] } else { drawn.lines };
+    for (group, (value, line)) in
+        groups.iter().flat_map(|group| values.iter().map(move |value| (group, value)))
+    {
         let style = styles.iter().find(|style| style.name == group.cell.device)?;
         let rest = rest(drawn, group);
-        let name = if rest.is_empty() { style.name.clone() } else { format!("{}, {rest}", style.name) };
-        let Some((estimate, _)) = group.value(drawn.value) else { continue };
+        let parts = [style.name.as_str(), &rest, line].into_iter().filter(|part| !part.is_empty());
+        let name = parts.collect::<Vec<_>>().join(", ");
+        let Some((estimate, _)) = group.value(value) else { continue };
+        let drawn = &Figure { value, ..*drawn };
         let point = Point {
             x: group.cell.at(drawn.axis),
             y: estimate.mean * factor,

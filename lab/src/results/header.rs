@@ -34,6 +34,9 @@ pub struct Asked {
     /// Devices on other machines, as they are written on the command line.
     #[serde(default)]
     pub remote: Vec<String>,
+    /// Senders and receivers on other machines, as they are written on the command line.
+    #[serde(default)]
+    pub remote_hosts: Vec<String>,
     /// Whether it is in a user namespace.
     #[serde(default)]
     pub rootless: bool,

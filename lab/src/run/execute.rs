@@ -4,7 +4,7 @@ use super::failure_kit::{Captures, state};
 use super::pacing::Pacing;
 use super::progress::Progress;
 use super::session::Session;
-use crate::device::Device;
+use crate::device::{Device, Realm};
 use crate::experiment::{Experiment, Line, Sheet};
 use crate::failure::{Failure, Result};
 use crate::interrupt;
@@ -113,8 +113,10 @@ fn measure(
     };
     let axes = laboratory.experiment(&cell.experiment)?.built_for(&cell.series);
     let folder = sheet.folder().to_owned();
+    let is_remote = laboratory.device(&cell.device)?.card().realm == Realm::Remote;
+    let is_alone = is_remote || !asked.remote_hosts.is_empty();
     let mut captures = None;
-    let measured = session.stage((cell, axes), build).and_then(|stage| {
+    let measured = session.stage((cell, axes), is_alone, build).and_then(|stage| {
         captures = (attempt == Attempt::Again).then(|| Captures::start(&folder));
         stage.measure(cell, &mut sheet)
     });

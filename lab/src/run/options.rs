@@ -87,6 +87,10 @@ impl Options {
         if self.minutes.is_some_and(|minutes| !(minutes > 0.0 && minutes.is_finite())) {
             return wrong("--minutes: a number above 0".to_owned());
         }
+        const WITH_HOSTS: &str = "tunnel-2012";
+        if !self.device.remote_host.is_empty() && !experiments.iter().any(|name| name == WITH_HOSTS) {
+            return wrong(format!("--remote-host is for {WITH_HOSTS}, which is not to be run"));
+        }
         if self.repeats == 0 {
             return wrong("--repeats 0 measures nothing".to_owned());
         }
@@ -108,6 +112,7 @@ impl Options {
             pin: !self.no_pin,
             guest: self.device.guest.clone().filter(|kind| kind != GuestKind::USUAL.name()),
             remote: self.device.remote.clone(),
+            remote_hosts: self.device.remote_host.clone(),
             rootless: self.rootless || rootless::is_inside(),
         })
     }

@@ -15,16 +15,21 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// The stage of this cell's experiment, series and device, and of its place on these axes; `build` makes it if it is not there.
+    /// The stage of this cell's experiment, series and device, and of its place on these axes; `build` makes it if it is not there. If `is_alone`, no other
+    /// stage exists at the same time: there is one cable to another machine.
     pub(super) fn stage(
         &mut self,
         (cell, axes): (&Cell, &[&str]),
+        is_alone: bool,
         build: impl FnOnce() -> Result<Box<dyn Stage>>,
     ) -> Result<&mut (dyn Stage + 'static)> {
         let name = name(cell, axes);
         let stage = match self.stages.iter().position(|(of, _)| *of == name) {
             Some(at) => self.stages.remove(at).1,
             None => {
+                if is_alone {
+                    self.stages.clear();
+                }
                 if self.stages.len() == KEPT {
                     self.stages.remove(0);
                 }
@@ -80,9 +85,29 @@ mod tests {
                     built += 1;
                     Ok(Box::new(Nothing) as Box<dyn Stage>)
                 };
-                session.stage((&cell(rules), axes), build).map(drop).unwrap();
+                session.stage((&cell(rules), axes), false, build).map(drop).unwrap();
             }
             assert_eq!(built, expected, "{axes:?}");
+        }
+    }
+
+    #[test]
+    fn a_stage_with_a_cable_to_another_machine_is_alone() {
+        let mut session = Session::default();
+        let cell = |device: &str| Cell {
+            experiment: "e".to_owned(),
+            series: "s".to_owned(),
+            device: device.to_owned(),
+            point: BTreeMap::new(),
+            repeat: 0,
+        };
+        for (device, is_alone, expected) in [("a", false, 1), ("b", false, 2), ("c", true, 1), ("c", true, 1)]
+        {
+            session
+                .stage((&cell(device), &[]), is_alone, || Ok(Box::new(Nothing) as Box<dyn Stage>))
+                .map(drop)
+                .unwrap();
+            assert_eq!(session.stages.len(), expected, "{device}");
         }
     }
 }

@@ -64,6 +64,12 @@ pub fn run(options: &Options) -> Result<String> {
             before.load
         )));
     }
+    if let Some(governor) = before.governor.as_deref().filter(|governor| *governor != "performance") {
+        eprintln!(
+            "the frequency governor is {governor}, so the clock varies with the load: for steady figures, set it to performance \
+             (cpupower frequency-set -g performance)"
+        );
+    }
     let mut store = Store::open(&options.out, &asked, header)?;
     let laboratory = Laboratory {
         experiments: &experiments,

@@ -261,6 +261,8 @@ pub fn chapters() -> Vec<Chapter<'static>> {
         kind,
         at: &[],
         logarithmic: value == "response",
+        lines: &[],
+        devices: &[],
     };
     let lines = [
         ("response", "response time"),

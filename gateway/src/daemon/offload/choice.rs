@@ -131,12 +131,26 @@ pub(super) mod tests {
         Interface { ifindex: 1, name: name.into(), refused: refused.map(Into::into) }
     }
 
-    /// The wanted state for a section `[fastpath]` with these keys.
-    pub(in super::super) fn wanted(keys: &str) -> Wanted {
+    fn config(keys: &str) -> Config {
         let text = format!("[siit]\nprefix = \"2001:db8:64::/96\"\n[fastpath]\n{keys}\n");
         let parsed =
             Config::parse("f", &text, &Default::default(), &mut |_| Err(std::io::ErrorKind::NotFound.into()));
-        parsed.unwrap().0.fast_path.unwrap()
+        parsed.unwrap().0
+    }
+
+    /// The wanted state for a section `[fastpath]` with these keys.
+    pub(in super::super) fn wanted(keys: &str) -> Wanted {
+        config(keys).fast_path.unwrap()
+    }
+
+    #[test]
+    fn syns_are_forwarded_by_the_programs_if_that_is_configured() {
+        for (keys, expected) in [("", false), ("forward_syn = false", false), ("forward_syn = true", true)] {
+            let config = config(keys);
+            let choice = ProgramChoice::of(&config, [1, 2], 7).unwrap();
+            let around = choice.around(&Facts::default());
+            assert_eq!((around.forwards_syn, around.tun), (expected, 7), "{keys}");
+        }
     }
 
     #[test]

@@ -95,12 +95,14 @@ impl Device for Remote {
             return Err(Failure::Unexpected(format!("{} cannot be {}", self.card.name, task.kind().text())));
         }
         let given = environment(place, task, &self.request.there)?;
-        let ends = [place.inside.first(), place.outside.first()];
-        let lend = |(interface, link): (&super::interfaces::Interface, Option<&&'static str>)| {
-            let link = link.ok_or_else(|| {
-                Failure::Unexpected("a remote device has one link inside and one outside".to_owned())
-            })?;
-            interface.lend(&place.network, place.host, link)
+        let ends = [&place.inside, &place.outside];
+        let lend = |(interface, links): (&super::interfaces::Interface, &Vec<&'static str>)| {
+            if links.is_empty() {
+                return Err(Failure::Unexpected(
+                    "a remote device has a link inside and one outside".to_owned(),
+                ));
+            }
+            interface.lend(&place.network, place.host, links)
         };
         let lent = self.request.here.iter().zip(ends).map(lend).collect::<Result<Vec<_>>>()?;
         let recipe = self.request.recipe.clone();

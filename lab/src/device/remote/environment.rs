@@ -4,6 +4,7 @@ use super::recipe::Environment;
 use crate::device::place::Place;
 use crate::device::task::Task;
 use crate::failure::Result;
+use crate::topology::Network;
 
 /// Everything that a recipe may want to know.
 ///
@@ -21,16 +22,27 @@ pub fn environment(place: &Place, task: &Task, there: &[String; 2]) -> Result<En
     let mut all = data(task);
     all.insert("TASK".to_owned(), task.kind().key());
     let sides = [("INSIDE", &place.inside, &there[0]), ("OUTSIDE", &place.outside, &there[1])];
-    let host = place.network.host(place.host)?;
-    let said = host.ip("-o address show scope global")?;
     for (name, links, own) in sides {
-        let addresses = said.lines().filter_map(|line| {
-            let words: Vec<_> = line.split_whitespace().collect();
-            links.contains(words.get(1)?).then(|| words.get(3).map(|address| (*address).to_owned()))?
-        });
-        all.insert(format!("{name}_ADDRESSES"), addresses.collect::<Vec<_>>().join(" "));
+        all.insert(format!("{name}_ADDRESSES"), addresses(&place.network, place.host, links)?);
         all.insert(name.to_owned(), own.clone());
     }
+    all.insert("ROUTES".to_owned(), routes(&place.network, place.host)?);
+    Ok(all)
+}
+
+/// Addresses of these links of a host, with prefix lengths, separated by spaces.
+pub(super) fn addresses(network: &Network, host: &str, links: &[&str]) -> Result<String> {
+    let said = network.host(host)?.ip("-o address show scope global")?;
+    let addresses = said.lines().filter_map(|line| {
+        let words: Vec<_> = line.split_whitespace().collect();
+        links.contains(words.get(1)?).then(|| words.get(3).copied())?
+    });
+    Ok(addresses.collect::<Vec<_>>().join(" "))
+}
+
+/// Routes of a host: a destination and its gateway with a comma between them, separated by spaces.
+pub(super) fn routes(network: &Network, host: &str) -> Result<String> {
+    let host = network.host(host)?;
     let mut routes = Vec::new();
     for family in ["-4", "-6"] {
         for line in host.ip(&format!("{family} route show"))?.lines() {
@@ -40,8 +52,7 @@ pub fn environment(place: &Place, task: &Task, there: &[String; 2]) -> Result<En
             }
         }
     }
-    all.insert("ROUTES".to_owned(), routes.join(" "));
-    Ok(all)
+    Ok(routes.join(" "))
 }
 
 fn data(task: &Task) -> Environment {

@@ -37,11 +37,11 @@ impl Interface {
         ip(self.namespace.as_deref(), &format!("link show {}", self.name)).is_ok()
     }
 
-    /// Moves it to a host of a network, where it takes the place of a link: both are ports of a bridge.
+    /// Moves it to a host of a network, where it takes the place of links: all are ports of a bridge.
     ///
     /// # Errors
     /// It cannot be moved.
-    pub fn lend(&self, network: &Network, host: &str, link: &str) -> Result<Lent> {
+    pub fn lend(&self, network: &Network, host: &str, links: &[&str]) -> Result<Lent> {
         let target = network.host(host)?;
         let said = ip(self.namespace.as_deref(), &format!("-o address show dev {}", self.name))?;
         let addresses = said.lines().filter(|line| line.contains("scope global"));
@@ -51,10 +51,10 @@ impl Interface {
         ip(self.namespace.as_deref(), &format!("link set {} netns {}", self.name, lent.host))?;
         target.sysctl("ipv6/conf/all/disable_ipv6", "1")?;
         target.sysctl("ipv6/conf/default/disable_ipv6", "1")?;
-        target.ip(&format!("address flush dev {link}"))?;
-        let bridge = format!("bridge-{link}");
+        let bridge = format!("bridge-{}", links.first().copied().unwrap_or_default());
         target.ip(&format!("link add {bridge} type bridge mcast_snooping 0"))?;
-        for port in [link, &self.name] {
+        for port in links.iter().copied().chain([self.name.as_str()]) {
+            target.ip(&format!("address flush dev {port}"))?;
             target.ip(&format!("link set {port} master {bridge} up"))?;
         }
         target.ip(&format!("link set {bridge} up"))?;

@@ -1,4 +1,4 @@
-//! Devices on other machines, each driven by a recipe: a shell script that runs there.
+//! Devices and hosts on other machines, each driven by a recipe: a shell script that runs there.
 //!
 //! ```text
 //! namespace of the host:   in0 ── bridge ── an interface of this machine ─── cable ─── inside interface of the device
@@ -7,6 +7,7 @@
 
 mod device;
 mod environment;
+mod host;
 mod interfaces;
 mod recipe;
 mod request;
@@ -14,5 +15,6 @@ mod request;
 mod shipped;
 
 pub use device::Remote;
-pub use recipe::{ACTIONS, Recipe};
+pub use host::{Host, HostRequest, RemoteHost};
+pub use recipe::{ACTIONS, HOST_ACTIONS, Recipe};
 pub use request::Request;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What every recipe can do.
 ///
@@ -25,6 +25,22 @@ use std::time::Duration;
 /// | `counters` | counters that explain a loss |
 pub const ACTIONS: [&str; 10] =
     ["about", "why_not", "version", "start", "stop", "restart", "cpu", "memory", "clock", "counters"];
+
+/// What every recipe of a host can do; see [`HostRequest`](super::HostRequest).
+///
+/// All are given `LINK`, `ADDRESSES` with prefix lengths, and `ROUTES`: a destination and its gateway with a comma between them; both lists are
+/// separated by spaces.
+///
+/// | Action | Given in addition | Answer |
+/// |---|---|---|
+/// | `about` | | `what` |
+/// | `why_not` | | nothing, or `why` |
+/// | `version` | | `version` |
+/// | `start` | | nothing; the host has its addresses and routes, and an iperf3 server |
+/// | `stop` | | nothing; everything that `start` changed is as it was |
+/// | `round_trips` | `TARGET`, `OCTETS`, `COUNT` | `sent`, `answered`, and `times`: in milliseconds in their order, separated by spaces |
+/// | `send` | `TARGET`, `TRANSPORT` (`tcp` or `udp`), `OCTETS`, `DURATION` in seconds | `bits`: bits of payload that arrived in a second |
+pub const HOST_ACTIONS: [&str; 7] = ["about", "why_not", "version", "start", "stop", "round_trips", "send"];
 
 /// How long an action may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -76,9 +92,11 @@ impl Recipe {
             input.write_all(self.script(environment)?.as_bytes()).ok();
         }
         // What it says is short and fits into the pipes.
-        let ended = interrupt::wait_until(PATIENCE, &format!("the end of {}", what()), || {
-            child.try_wait().map(|status| status.is_some()).asking(what)
-        });
+        let mut has_ended = || child.try_wait().map(|status| status.is_some()).asking(what);
+        let ended = match action == "stop" {
+            true => ends_within(PATIENCE, &what(), has_ended),
+            false => interrupt::wait_until(PATIENCE, &format!("the end of {}", what()), &mut has_ended),
+        };
         if ended.is_err() {
             child.kill().ok();
         }
@@ -100,12 +118,25 @@ impl Recipe {
     }
 }
 
+/// Waits, also after Ctrl-C: the other machine is to be as it was.
+fn ends_within(limit: Duration, what: &str, mut has_ended: impl FnMut() -> Result<bool>) -> Result<()> {
+    let start = Instant::now();
+    while !has_ended()? {
+        if start.elapsed() > limit {
+            return Err(Failure::TimedOut(format!("{what} did not end within {limit:?}")));
+        }
+        std::thread::sleep(Duration::from_millis(3));
+    }
+    Ok(())
+}
+
 /// A value as a word of the shell.
 fn quoted(value: &str) -> String {
     format!("'{}'", value.replace('\'', r"'\''"))
 }
 
-fn answers(said: &str) -> Option<BTreeMap<String, String>> {
+/// Lines of key and value; `None` if there is another line.
+pub(super) fn answers(said: &str) -> Option<BTreeMap<String, String>> {
     let lines = said.lines().filter(|line| !line.trim().is_empty());
     lines.map(|line| line.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()))).collect()
 }

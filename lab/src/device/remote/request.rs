@@ -20,43 +20,49 @@ pub struct Request {
 const FORM: &str = "NAME=ssh:USER@HOST,recipe=FILE,inside=IF,outside=IF,inside-there=IF,outside-there=IF, \
                     or script:FILE in place of ssh and recipe";
 
+/// How to get to another machine, and the interfaces with these names, of an option's value in this form.
+pub(super) fn read<const N: usize>(
+    (option, text, form): (&str, &str, &str),
+    names: [&str; N],
+) -> Result<(String, Recipe, [String; N])> {
+    let wrong = |what: &str| Failure::Unexpected(format!("{option} {text}: {what}; it is written {form}"));
+    let (name, rest) = text.split_once('=').ok_or_else(|| wrong("there is no name"))?;
+    let mut parts = rest.split(',');
+    let transport = parts.next().unwrap_or_default();
+    let (mut file, mut ends) = (None, [const { None::<String> }; N]);
+    for part in parts {
+        let (key, value) = part.split_once('=').ok_or_else(|| wrong("a part has no value"))?;
+        match names.iter().position(|end| *end == key) {
+            Some(at) => ends[at] = Some(value.to_owned()),
+            None if key == "recipe" => file = Some(value.to_owned()),
+            None => return Err(wrong(&format!("{key} is unknown"))),
+        }
+    }
+    let (transport, file) = match transport.split_once(':') {
+        Some(("script", file)) => (Transport::Local, file.to_owned()),
+        Some(("ssh", host)) => {
+            (Transport::Ssh(host.to_owned()), file.ok_or_else(|| wrong("there is no recipe"))?)
+        }
+        _ => return Err(wrong("it begins with neither ssh nor script")),
+    };
+    if let Some(at) = ends.iter().position(Option::is_none) {
+        return Err(wrong(&format!("there is no {}", names[at])));
+    }
+    let recipe = Recipe { transport, file: file.into() };
+    Ok((name.to_owned(), recipe, ends.map(Option::unwrap_or_default)))
+}
+
 impl Request {
     /// Reads it.
     ///
     /// # Errors
     /// It is not written as it should be.
     pub fn parse(text: &str) -> Result<Self> {
-        let wrong =
-            |what: &str| Failure::Unexpected(format!("--remote {text}: {what}; it is written {FORM}"));
-        let (name, rest) = text.split_once('=').ok_or_else(|| wrong("there is no name"))?;
-        let mut parts = rest.split(',');
-        let transport = parts.next().unwrap_or_default();
-        let (mut file, mut ends) = (None, [const { None::<String> }; 4]);
-        const ENDS: [&str; 4] = ["inside", "outside", "inside-there", "outside-there"];
-        for part in parts {
-            let (key, value) = part.split_once('=').ok_or_else(|| wrong("a part has no value"))?;
-            match ENDS.iter().position(|end| *end == key) {
-                Some(at) => ends[at] = Some(value.to_owned()),
-                None if key == "recipe" => file = Some(value.to_owned()),
-                None => return Err(wrong(&format!("{key} is unknown"))),
-            }
-        }
-        let (transport, file) = match transport.split_once(':') {
-            Some(("script", file)) => (Transport::Local, file.to_owned()),
-            Some(("ssh", host)) => {
-                (Transport::Ssh(host.to_owned()), file.ok_or_else(|| wrong("there is no recipe"))?)
-            }
-            _ => return Err(wrong("it begins with neither ssh nor script")),
-        };
-        let mut ends = ends.into_iter().zip(ENDS);
-        let mut next = || match ends.next() {
-            Some((Some(end), _)) => Ok(end),
-            Some((None, key)) => Err(wrong(&format!("there is no {key}"))),
-            None => Err(wrong("an interface is missing")),
-        };
-        let here = [Interface::parse(&next()?), Interface::parse(&next()?)];
-        let there = [next()?, next()?];
-        Ok(Self { name: name.to_owned(), recipe: Recipe { transport, file: file.into() }, here, there })
+        let names = ["inside", "outside", "inside-there", "outside-there"];
+        let (name, recipe, [inside, outside, inside_there, outside_there]) =
+            read(("--remote", text, FORM), names)?;
+        let here = [Interface::parse(&inside), Interface::parse(&outside)];
+        Ok(Self { name, recipe, here, there: [inside_there, outside_there] })
     }
 }
 

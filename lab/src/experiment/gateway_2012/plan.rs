@@ -357,6 +357,8 @@ impl Experiment for Gateway2012 {
                 kind: Kind::Lines,
                 at,
                 logarithmic: false,
+                lines: &[],
+                devices: &[],
             };
             let by_background = |title, of| by(title, of, "background", "background, Mbit/s", &at[..]);
             let by_page = by("HTTP response time", ("web", "response"), "page", "octets of a page", &at[..]);
@@ -381,6 +383,8 @@ impl Experiment for Gateway2012 {
             kind: Kind::Bars,
             at: &CONNECTION,
             logarithmic: false,
+            lines: &[],
+            devices: &[],
         };
         [connection].into_iter().chain([0, 1].into_iter().flat_map(of_form)).collect()
     }

@@ -158,9 +158,12 @@ const ABOUT: About = About {
 
 const USUAL: &[&str] = &["sixway"];
 const TUNNELS: &[&str] = &["sixway", "sixway-tc", "sixway-xdp", "linux-sit"];
+const WITH_GUEST: &[&str] = &["sixway", "sixway-tc", "sixway-xdp", "linux-sit", IN_GUEST];
+/// Takes part with IPsec only, which needs a kernel of its own, unless it is named.
+const IN_GUEST: &str = "sixway-in-guest";
 const LINEUP: &[Entry] = &[
-    Entry { task: TaskKind::Configured, usual: TUNNELS },
-    Entry { task: TaskKind::Router6to4, usual: TUNNELS },
+    Entry { task: TaskKind::Configured, usual: WITH_GUEST },
+    Entry { task: TaskKind::Router6to4, usual: WITH_GUEST },
     Entry { task: TaskKind::IsatapRouter, usual: TUNNELS },
     Entry { task: TaskKind::IsatapHost, usual: USUAL },
     Entry {
@@ -176,13 +179,21 @@ const LINEUP: &[Entry] = &[
 
 /// Devices that Sixway is compared with.
 const PEERS: &[&str] =
-    &["sixway-tc", "sixway-xdp", "linux-sit", "linux-ip6tnl", "tayga-masquerade", "jool", "miredo"];
+    &["sixway-tc", "sixway-xdp", "linux-sit", IN_GUEST, "linux-ip6tnl", "tayga-masquerade", "jool", "miredo"];
 /// Loads and sizes at which they are in a quick run, and the one that has no other part in it.
 const BRIEF: [(Kind, &[f64]); 3] =
     [(Kind::Ping, &[1_024.0]), (Kind::Tcp, &[64.0, 1_024.0]), (Kind::TcpRr, &[])];
 
+/// Whether a device takes part in more than IPsec.
+fn is_usual(device: &str, asked: &Asked) -> bool {
+    device != IN_GUEST || !asked.devices.is_empty()
+}
+
 /// Whether a device has this load in a run.
 fn is_in(device: &str, kind: Kind, octets: Option<f64>, asked: &Asked) -> bool {
+    if !is_usual(device, asked) {
+        return false;
+    }
     match part(device, PEERS, asked) {
         Part::Whole => true,
         Part::Nothing => false,
@@ -346,7 +357,9 @@ impl Experiment for Mechanisms2006 {
                 }
             }
         }
-        let is_whole = |device: &str| part(device, PEERS, asked) == Part::Whole;
+        let is_whole = |device: &str| is_usual(device, asked) && part(device, PEERS, asked) == Part::Whole;
+        // A quick run has it if every series was asked for.
+        let has_ipsec_series = has("ipsec") && (!asked.quick || asked.set.contains_key("series"));
         for way in Way::EVERY.into_iter().filter(|way| is_wanted(*way)) {
             for device in devices.iter().filter(|device| plays(device, way) && is_whole(device)) {
                 for (series, point) in far_points(way, asked)?.into_iter().filter(|(series, _)| has(series)) {
@@ -354,8 +367,8 @@ impl Experiment for Mechanisms2006 {
                 }
             }
         }
-        for way in Way::ALL.into_iter().filter(|way| has("ipsec") && is_wanted(*way)) {
-            let is_protected = |device: &&&str| plays(device, way) && has_ipsec(device) && is_whole(device);
+        for way in Way::ALL.into_iter().filter(|way| has_ipsec_series && is_wanted(*way)) {
+            let is_protected = |device: &&&str| plays(device, way) && has_ipsec(device);
             for device in devices.iter().filter(|_| way.protection().is_some()).filter(is_protected) {
                 let points = ipsec_points(way, asked.quick);
                 cells.extend(points.iter().map(|point| cell("ipsec", device, point)));
@@ -409,6 +422,8 @@ impl Experiment for Mechanisms2006 {
                 kind: Shape::Lines,
                 at,
                 logarithmic: false,
+                lines: &[],
+                devices: &[],
             };
             let transactions = Figure {
                 axis: "load",

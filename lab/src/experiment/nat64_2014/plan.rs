@@ -46,7 +46,7 @@ const ABOUT: About = About {
          first with eight clients that do not pause.",
         "A closed loop does not overload a device, so no statement is made on the shape of the response time.",
         "The device restarts before each row; the kernel's table of connections stays, and its size and what it refused are in the data.",
-        "UDP is sent on flows that exist before, a tenth faster than the most that the device forwarded in a short search, and at half the rate \
+        "UDP is sent on flows that exist before, a tenth faster than the most that the device forwarded in a short search, and at six tenths of the rate \
          at which the tester's core makes frames at most: forwarded is what arrived. What the device's links receive is worked on by threads on \
          the device's core.",
         "Each client has a tunnel of OpenVPN with processes of its own at both ends, in which four `wget` fetch at the same time, each over a \

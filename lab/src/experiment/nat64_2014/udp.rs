@@ -6,6 +6,7 @@
 
 use super::topology::{direct, target};
 use crate::device::{CpuSource, Forward, Nat64, Place, Running, Task, TaskKind};
+use crate::experiment::calibration;
 use crate::experiment::contract::{Line, Stage};
 use crate::experiment::live::{Live, Stream};
 use crate::experiment::measured::measure;
@@ -25,7 +26,7 @@ const SOURCE: Ipv6Addr = Ipv6Addr::new(0xfdb9, 0xa0ab, 0xaf17, 0xfffd, 0, 0, 1, 
 const PORT: u16 = 7_000;
 
 /// Share of what the tester's core can make that is offered at most.
-const MOST: f64 = 0.5;
+const MOST: f64 = 0.6;
 /// How long is measured what it can make.
 const CALIBRATION: Duration = Duration::from_millis(200);
 /// Share of the frames that may be lost at the rate that is searched.
@@ -98,7 +99,7 @@ impl Stage for Udp {
         let running = self.live.counting(self.running.as_ref());
         self.live.with(&ends, Trip::OneWay, |stream| {
             warm_up(stream, flows)?;
-            let limit = stream.ceiling(CALIBRATION)?;
+            let limit = calibration::capacity(|| stream.ceiling(CALIBRATION))?;
             let mut seen = Best { trial: Short(stream), forwarded: 0.0 };
             let rate = capacity(&mut seen, MOST * limit)?;
             let per_second = (ABOVE * rate).min(MOST * limit);

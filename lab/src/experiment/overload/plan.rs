@@ -6,7 +6,7 @@ use super::topology::{DRAWING, DRAWN};
 use crate::analyse::{About, Column, Drawing, Figure, Finding, Kind, Table};
 use crate::device::{Needs, TaskKind};
 use crate::experiment::contract::{Entry, Experiment, Line, Stage};
-use crate::experiment::peers::{Part, part};
+use crate::experiment::peers::{Part, part, times_as_long};
 use crate::failure::Result;
 use crate::results::{Asked, Cell, Results};
 use std::collections::BTreeMap;
@@ -62,14 +62,14 @@ const FIGURES: [(&str, &str, bool); 4] = [
 const LINEUP: &[Entry] = &[
     Entry {
         task: TaskKind::Nat64,
-        usual: &["sixway", "sixway-tc", "sixway-xdp", "sixway-stateless", "tayga-masquerade"],
+        usual: &["sixway", "sixway-tc", "sixway-xdp", "sixway-stateless", "tayga-masquerade", "jool"],
     },
     Entry { task: TaskKind::Nat44, usual: &["kernel-masquerade"] },
-    Entry { task: TaskKind::Forward, usual: &["kernel"] },
+    Entry { task: TaskKind::Forward, usual: &["kernel", "guest-plain"] },
 ];
 
 /// Devices that Sixway is compared with in whole.
-const PEERS: &[&str] = &["sixway-tc", "sixway-xdp"];
+const PEERS: &[&str] = &["sixway-tc", "sixway-xdp", "jool", "guest-plain"];
 const ALL: [f64; 12] = [0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0];
 const QUICK: [f64; 4] = [0.1, 0.9, 2.0, 10.0];
 
@@ -105,8 +105,8 @@ impl Experiment for Overload {
     }
 
     /// What is lost is waited for, and the capacity is measured once.
-    fn seconds(&self, _cell: &Cell, asked: &Asked) -> f64 {
-        1.7 + time(asked.scale).as_secs_f64()
+    fn seconds(&self, cell: &Cell, asked: &Asked) -> f64 {
+        1.7 * times_as_long(&cell.device) + time(asked.scale).as_secs_f64()
     }
 
     fn build(&self, _cell: &Cell, line: &Line<'_>) -> Result<Box<dyn Stage>> {
@@ -128,6 +128,8 @@ impl Experiment for Overload {
             kind: Kind::Lines,
             at: &[],
             logarithmic,
+            lines: &[],
+            devices: &[],
         };
         FIGURES.map(figure).to_vec()
     }

@@ -24,7 +24,7 @@ const CALIBRATION: Duration = Duration::from_millis(500);
 const RULES: u32 = 500;
 /// One host offers at most this share of the capacity.
 const SHARE: f64 = 0.25;
-/// The same for the puzzle: the device's CPU is full from seven hosts on, as in the paper.
+/// The same for the puzzle: seven hosts offer the capacity, as in the paper.
 const PAPERS_SHARE: f64 = 1.0 / 7.0;
 
 /// How long a load of the puzzle is.
@@ -157,7 +157,6 @@ impl Stage for Relay {
         sheet.value("sent", outcome.sent as f64, Unit::Count);
         sheet.value("loss", outcome.loss(), Unit::Lost);
         sheet.value("late", outcome.late as f64, Unit::Count);
-        sheet.value("duplicated", outcome.duplicated as f64, Unit::Count);
         sheet.times("response", &outcome.latency)?;
         sheet.value("requests", per_second(outcome), Unit::PerSecond);
         sheet.value("packets-both-ways", 2.0 * per_second(outcome), Unit::PerSecond);

@@ -4,6 +4,7 @@ use super::search::{Found, Search, Seen, Trial};
 use super::stage::{GIVEN, LEAST, at, noted, precision, seen, time};
 use super::topology::{Scene, Tester};
 use crate::device::CpuSource;
+use crate::experiment::calibration::capacity;
 use crate::experiment::contract::{Line, Stage};
 use crate::experiment::live::{Live, Stream};
 use crate::experiment::measured::measure;
@@ -92,7 +93,7 @@ impl Rate<'_> {
     /// # Errors
     /// A frame cannot be sent.
     pub fn ceiling(&self) -> Result<f64> {
-        Ok(self.stream.ceiling(CALIBRATION)?.max(LEAST))
+        Ok(capacity(|| self.stream.ceiling(CALIBRATION))?.max(LEAST))
     }
 }
 

@@ -7,6 +7,7 @@ use super::frame_sizes::{SMALLEST, payload};
 use super::rules;
 use super::search::{Found, Search, Seen, Trial};
 use super::topology::{Scene, Tester};
+use crate::experiment::calibration::capacity;
 use crate::experiment::contract::{Line, Stage};
 use crate::experiment::measured::{Measured, measure};
 use crate::experiment::sheet::Sheet;
@@ -87,8 +88,10 @@ impl Tester {
 
     /// The highest rate at which this tester sends through the device: none is offered above it.
     pub fn ceiling(&self, frame: usize) -> Result<f64> {
-        let outcome = self.offer(frame, Pace::AsFastAsPossible, Until::Time(CALIBRATION))?;
-        Ok(outcome.sent as f64 / outcome.took.as_secs_f64().max(1e-9))
+        capacity(|| {
+            let outcome = self.offer(frame, Pace::AsFastAsPossible, Until::Time(CALIBRATION))?;
+            Ok(outcome.sent as f64 / outcome.took.as_secs_f64().max(1e-9))
+        })
     }
 }
 

@@ -4,7 +4,9 @@ use super::bad_path::BadPath;
 use super::renewal::Renewal;
 use super::topology::{Terrain, network};
 use super::way::{TEREDO_HOST4, Target, Way};
-use crate::device::{Change, Device, Nat64, Place, Running, Task, TaskKind, find};
+use crate::device::{
+    Change, CpuReading, CpuSource, Device, Nat64, Place, Realm, Running, Task, TaskKind, find,
+};
 use crate::experiment::contract::Line;
 use crate::experiment::measured::{Measured, measure, own};
 use crate::experiment::several::Several;
@@ -13,8 +15,8 @@ use crate::failure::{Failure, Result};
 use crate::impair::ImpairedWire;
 use crate::interrupt;
 use crate::load::{
-    Background, EchoSweep, Ends, From, Load as _, Outcome, Pace, TcpBulk, TransactionKind, Transactions,
-    Trip, UdpStream, Until,
+    Background, EchoSweep, Ends, From, Gaps, Load as _, Outcome, Pace, TcpBulk, TransactionKind,
+    Transactions, Trip, UdpStream, Until,
 };
 use crate::measure::{Cores, Meter, Reading};
 use crate::probe::cpu::pin_thread;
@@ -95,9 +97,10 @@ impl AtWork {
         Ok(())
     }
 
-    /// Who does a task of this kind: the device, or its partner.
+    /// Who does a task of this kind: the device, or its partner, which is also the other end of a device on another machine, of which there is one.
     fn player<'a>(&self, device: &'a dyn Device, kind: TaskKind) -> Result<&'a dyn Device> {
-        if device.tasks().contains(&kind) || self.way.partners() != Some(kind) {
+        let is_needed_again = device.card().realm == Realm::Remote && !self.running.is_empty();
+        if !is_needed_again && (device.tasks().contains(&kind) || self.way.partners() != Some(kind)) {
             return Ok(device);
         }
         find(PARTNER).ok_or_else(|| Failure::Unexpected(format!("no device is named {PARTNER}")))
@@ -232,6 +235,22 @@ impl AtWork {
     /// CPU time of both ends.
     pub fn spent(&self) -> Result<Duration> {
         Ok(Several(&self.running).cpu()?.spent)
+    }
+
+    /// CPU time of each end that is a program of its own or a machine: `None` if the kernel's time is that of both.
+    pub fn spent_by_each(&self) -> Result<Option<Vec<Duration>>> {
+        let readings = self.running.iter().map(|end| end.cpu()).collect::<Result<Vec<_>>>()?;
+        let is_own = |it: &CpuReading| matches!(it.source, CpuSource::Process | CpuSource::Machine);
+        Ok(readings.iter().all(is_own).then(|| readings.iter().map(|it| it.spent).collect()))
+    }
+
+    /// Datagrams with this payload one way, at a pace.
+    pub fn paced(&self, target: Target, payload: usize, per_second: f64, count: u64) -> Result<Outcome> {
+        let (target, listens) = sockets(target);
+        let source = SocketAddr::new(any(target.is_ipv6()), 0);
+        let (ends, flows, trip) = (self.ends()?, 1, Trip::OneWay);
+        let pace = Pace::Open { per_second, gaps: Gaps::Even };
+        UdpStream { ends, source, target, listens, flows, payload, trip }.run(pace, Until::Count(count))
     }
 
     /// Command lines and configurations of the device, and of what makes the path worse.

@@ -100,6 +100,8 @@ impl Experiment for Tools {
             kind: Kind::Bars,
             at: &[],
             logarithmic: false,
+            lines: &[],
+            devices: &[],
         };
         vec![figure("Response by the tool", "tool-response"), figure("Response by our load", "own-response")]
     }

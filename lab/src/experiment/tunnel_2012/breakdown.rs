@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 /// Background of a loaded path, in bits a second, and octets of its packets.
 const LOAD: (f64, usize) = (20e6, 1_400);
 
+/// Packets a second of the stream in one direction: a device that is not loaded processes each by itself.
+const PACED: f64 = 1_000.0;
+
 /// Where the time of a round trip through the tunnel goes that is not native IPv6's: CPU time of the routers' programs (encapsulation, decapsulation, system
 /// calls), crossing (waiting for these programs), and queueing (what background adds).
 pub fn breakdown(at_work: &AtWork, data: usize, count: u16, sheet: &mut Sheet) -> Result<()> {
@@ -41,8 +44,22 @@ pub fn breakdown(at_work: &AtWork, data: usize, count: u16, sheet: &mut Sheet) -
     ] {
         sheet.value(name, value, Unit::Milliseconds);
     }
+    one_way(at_work, data, count, sheet)?;
     sheet.value("answered", idle.answered as f64, Unit::Count);
     sheet.value("answered-loaded", loaded_tunnel.answered as f64, Unit::Count);
+    Ok(())
+}
+
+/// CPU time of the router that encapsulates a packet, and of the one that decapsulates it: with a stream in one direction each does one of both.
+fn one_way(at_work: &AtWork, data: usize, count: u16, sheet: &mut Sheet) -> Result<()> {
+    let Some(before) = at_work.spent_by_each()? else { return Ok(()) };
+    let outcome = at_work.paced(at_work.way().target(), data, PACED, u64::from(count))?;
+    let after = at_work.spent_by_each()?.unwrap_or_default();
+    let names = [("encapsulation", outcome.sent), ("decapsulation", outcome.answered)];
+    for ((name, packets), (after, before)) in names.into_iter().zip(after.into_iter().zip(before)) {
+        let each = after.saturating_sub(before).as_secs_f64() * 1e3 / packets.max(1) as f64;
+        sheet.value(name, each, Unit::Milliseconds);
+    }
     Ok(())
 }
 

@@ -4,6 +4,7 @@
 mod breakdown;
 mod findings;
 mod flow;
+mod hosts;
 mod plan;
 mod programs;
 mod published;

@@ -1,9 +1,12 @@
 //! The plan of measurements, and the description.
 
 use super::findings::findings;
+use super::hosts::{self, BetweenHosts};
 use super::published::{PUBLISHED, SIZES};
 use super::stage::{Tunnel, packets};
-use crate::analyse::{About, Column, Drawing, Finding, Headline, Place, Table, Today};
+use crate::analyse::{
+    About, Column, Drawing, Figure, Finding, Headline, Kind, Place, Table, Today, figures_of,
+};
 use crate::device::{Needs, TaskKind};
 use crate::experiment::contract::{Entry, Experiment, Line, Stage};
 use crate::experiment::peers::{Part, part, times_as_long};
@@ -43,7 +46,7 @@ const ABOUT: About = About {
         "The overhead is the tunnel's response time less that of native IPv6. The paper printed that of UDP the other way round; here it has the same sign as that of TCP.",
         "Response times are those of our own echo requests, one at a time. Those of ping are smoothed as in the paper: a · old + (1 − a) · new.",
         "The paper's times are of D-ITG over TCP and UDP at a rate that it does not tell, so that queues are in them; they are next to ours by D-ITG, which are raw, and smoothed in a table of their own.",
-        "The breakdown is of a round trip: what the routers' programs spend on it, what remains of the overhead (waiting for these programs, and for their TUN devices), and what background adds. A tunnel's creation is from the start of both ends to the first answer; refresh is a restart of both.",
+        "The breakdown is of a round trip: what the routers' programs spend on it, what remains of the overhead (waiting for these programs, and for their TUN devices), and what background adds. Encapsulation and decapsulation are CPU time of one router each, with a thousand packets a second in one direction; the kernel's work on received packets is not told apart by routers. A tunnel's creation is from the start of both ends to the first answer; refresh is a restart of both.",
         "FTP is vsftpd and curl, over the time of the whole session. D-ITG's times are its own (rttm), at the rate that is printed.",
         "Packets above the tunnel's MTU of 1,480 octets are fragmented by the sender.",
     ],
@@ -85,6 +88,8 @@ const ABOUT: About = About {
             columns: &[
                 Column { value: "overhead", title: "overhead" },
                 Column { value: "processing", title: "CPU time of both routers" },
+                Column { value: "encapsulation", title: "CPU time of a packet's encapsulation" },
+                Column { value: "decapsulation", title: "of its decapsulation" },
                 Column { value: "crossing", title: "crossing, waiting" },
                 Column { value: "queueing", title: "queueing with 20 Mbit/s" },
                 Column { value: "queueing-natively", title: "the same natively" },
@@ -103,6 +108,33 @@ const ABOUT: About = About {
             ],
         },
         Table { title: "A file by FTP", series: "ftp", axes: &[], columns: FILES },
+        Table {
+            title: "Response time between hosts on other machines, by ping",
+            series: "hosts-rtt",
+            axes: &["octets"],
+            columns: &[
+                Column { value: "tunnel", title: "tunnel" },
+                Column { value: "ipv6", title: "native IPv6" },
+                Column { value: "ipv4", title: "native IPv4" },
+                Column { value: "overhead", title: "overhead" },
+                Column { value: "smoothed-half", title: "smoothed, a = 0.5" },
+                Column { value: "smoothed-seven-eighths", title: "smoothed, a = 0.875" },
+                Column { value: "loss", title: "loss" },
+                Column { value: "cpu", title: "CPU of both routers" },
+            ],
+        },
+        Table {
+            title: "TCP between hosts on other machines, by iperf3 and octets of a write",
+            series: "hosts-tcp",
+            axes: &["octets"],
+            columns: RATES,
+        },
+        Table {
+            title: "UDP between hosts on other machines, by iperf3 and octets of a datagram",
+            series: "hosts-udp",
+            axes: &["octets"],
+            columns: RATES,
+        },
         Table {
             title: "Round trips by D-ITG",
             series: "ditg",
@@ -163,7 +195,19 @@ const PEERS: &[&str] = &["sixway-tc", "sixway-xdp", "linux-sit", "sixway-in-gues
 const BRIEF: [(&str, f64); 3] = [("rtt", 64.0), ("rtt", 1_536.0), ("tcp", 1_536.0)];
 /// Those of them that have it.
 const BRIEFLY: [&str; 2] = ["sixway-xdp", "linux-sit"];
-const SERIES: [&str; 8] = ["flow", "rtt", "tcp", "udp", "breakdown", "life", "ftp", "ditg"];
+const SERIES: [&str; 11] = [
+    "flow",
+    "rtt",
+    "tcp",
+    "udp",
+    "breakdown",
+    "life",
+    "ftp",
+    "ditg",
+    hosts::SERIES[0],
+    hosts::SERIES[1],
+    hosts::SERIES[2],
+];
 const QUICK: [f64; 4] = [64.0, 512.0, 1_536.0, 3_072.0];
 
 impl Experiment for Tunnel2012 {
@@ -185,8 +229,13 @@ impl Experiment for Tunnel2012 {
             return Err(format!("--set sizes: {wrong} is not a size from 16 to 60000"));
         }
         BadPath::of(asked)?;
+        let is_there = |series: &&str| !hosts::SERIES.contains(series) || !asked.remote_hosts.is_empty();
+        let named = asked.set.get("series").into_iter().flat_map(|text| text.split(','));
+        if let Some(lacking) = named.into_iter().find(|name| !is_there(name)) {
+            return Err(format!("--set series: {lacking} needs a host on another machine: --remote-host"));
+        }
         let mut cells = Vec::new();
-        for series in series(asked, &SERIES, &[])? {
+        for series in series(asked, &SERIES, &[])?.into_iter().filter(is_there) {
             // Those without sizes are measured once; D-ITG takes long.
             let sizes = match series {
                 "flow" | "life" | "ftp" => &sizes[..1],
@@ -220,22 +269,46 @@ impl Experiment for Tunnel2012 {
             "flow" => 0.9,
             "life" => 1.0 + (60.0 * asked.scale).clamp(0.5, 60.0),
             "ftp" => 0.6,
+            "hosts-tcp" | "hosts-udp" => 2.0 + 3.0 * (0.3 + hosts::time(asked.scale).as_secs_f64()),
+            "hosts-rtt" => 2.0 + f64::from(packets(asked.scale)) * 0.006,
             // Four streams, or two, each with a second in which its programs start and end.
             "ditg" => {
                 f64::from(if asked.quick { 2 } else { 4 }) * (1.1 + (60.0 * asked.scale).clamp(0.2, 60.0))
             }
-            "breakdown" => 0.5 + f64::from(packets(asked.scale)) * 0.004,
+            "breakdown" => 0.5 + f64::from(packets(asked.scale)) * 0.005,
             "rtt" => times * 0.7 + f64::from(packets(asked.scale)) * 0.001,
             _ => times * 0.6 + 30.0 * asked.scale.max(0.01),
         }
     }
 
-    fn build(&self, _cell: &Cell, line: &Line<'_>) -> Result<Box<dyn Stage>> {
+    fn build(&self, cell: &Cell, line: &Line<'_>) -> Result<Box<dyn Stage>> {
+        if hosts::SERIES.contains(&cell.series.as_str()) {
+            return Ok(Box::new(BetweenHosts::build(line)?));
+        }
         Ok(Box::new(Tunnel::build(line)?))
     }
 
     fn drawing(&self) -> Option<&'static Drawing> {
         Some(&DRAWN)
+    }
+
+    /// The paper's: the tunnel and both native ways in one; then each value of all devices.
+    fn figures(&self) -> Vec<Figure> {
+        let together = |(series, title)| Figure {
+            group: "Tunnel and native",
+            title,
+            series,
+            axis: "octets",
+            axis_title: "octets",
+            value: "tunnel",
+            kind: Kind::Lines,
+            at: &[],
+            logarithmic: false,
+            lines: &[("tunnel", "tunnel"), ("ipv6", "native IPv6"), ("ipv4", "native IPv4")],
+            devices: &["sixway"],
+        };
+        let papers = [("rtt", "round-trip time"), ("tcp", "TCP"), ("udp", "UDP")].map(together);
+        papers.into_iter().chain(figures_of(ABOUT.tables)).collect()
     }
 
     fn headlines(&self) -> &'static [Headline] {

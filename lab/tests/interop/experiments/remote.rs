@@ -1,4 +1,4 @@
-//! A device on another machine, which is a namespace here: everything but the cable is real.
+//! A device or a host on another machine, which is a namespace here: everything but the cable is real.
 //!
 //! ```text
 //! bench (this machine's interfaces)          box (the other machine)
@@ -7,19 +7,26 @@
 //! ```
 
 use super::scenes::scene_of;
+use super::tiny::{asked, run_asked};
 use crate::Interop;
 use sixway_lab::device::remote::{Remote, Request};
-use sixway_lab::device::{Device, MemoryReading, TaskKind};
+use sixway_lab::device::{self, Device, MemoryReading, TaskKind};
+use sixway_lab::experiment::Tunnel2012;
 use sixway_lab::failure::{Failure, Result};
 use sixway_lab::interrupt;
 use sixway_lab::probe::ping;
-use sixway_lab::results::Machine;
+use sixway_lab::results::{Asked, Machine, Verdict};
 use sixway_lab::topology::Network;
 use std::path::Path;
 use std::time::Duration;
 
 pub const TESTS: &[Interop] = &[
     Interop::new("a_remote_device_by_script_is_measured", &["ping", "nft"], by_script),
+    Interop::new(
+        "hosts_on_other_machines_send_and_receive_through_a_tunnel",
+        &["sixway", "ping", "iperf3"],
+        hosts,
+    ),
     Interop::new("interfaces_given_to_the_lab_come_back", &["ping", "nft"], come_back),
 ];
 
@@ -102,5 +109,53 @@ fn come_back() -> Result<()> {
     let scene = scene_of(TaskKind::Nat64)?;
     assert!(devices[1].start(&scene.place, &scene.task).is_err(), "it cannot do that");
     assert_eq!(shown()?, before);
+    Ok(())
+}
+
+/// The sender alone, and then the receiver, too, are on other machines: all three ways carry packets, and nothing is left there.
+fn hosts() -> Result<()> {
+    let machines = Network::new(&["bench", "one", "two"])?;
+    let recipe = Path::new(env!("CARGO_MANIFEST_DIR")).join("remote/host-linux.sh");
+    let mut requests = Vec::new();
+    // One machine has both namespaces, and files in /run by the link's name.
+    for (end, link, machine, its) in [("client", "e0", "one", "r0"), ("server", "e1", "two", "r1")] {
+        machines.link(("bench", link), (machine, its))?;
+        let text =
+            format!("exec ip netns exec {} sh {} \"$1\"\n", machines.host(machine)?.name(), recipe.display());
+        let file = machines.file(&format!("{end}.sh"), &text)?;
+        let bench = machines.host("bench")?.name().to_owned();
+        requests.push(format!("{end}=script:{},link={bench}/{link},link-there={its}", file.display()));
+    }
+    let usual =
+        asked(&Tunnel2012, &["sixway"], &[("sizes", "512"), ("series", "hosts-rtt,hosts-tcp,hosts-udp")]);
+    let without = run_asked(&Tunnel2012, &device::all(), &usual, None);
+    assert!(without.is_err_and(|failure| failure.to_string().contains("--remote-host")), "there is none");
+    for remote_hosts in [requests[..1].to_vec(), requests.clone()] {
+        let count = remote_hosts.len();
+        let results = run_asked(&Tunnel2012, &device::all(), &Asked { remote_hosts, ..usual.clone() }, None)?;
+        // A network for each series, one after the other over the same cables.
+        assert_eq!(results.samples.len(), 3);
+        for sample in &results.samples {
+            assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");
+            let value = |name: &str| sample.values.get(name).map_or(f64::NAN, |value| value.value);
+            let is_of_times = sample.cell.series == "hosts-rtt";
+            assert!(!is_of_times || value("loss") == 0.0, "{sample:#?}");
+            for way in ["tunnel", "ipv6", "ipv4"] {
+                let usual = if is_of_times { 0.001..1_000.0 } else { 1e5..1e12 };
+                assert!(usual.contains(&value(way)), "{way}: {sample:#?}");
+            }
+            let there = sample.commands.iter().filter(|line| line.contains(": Linux ")).count();
+            assert_eq!(there, count, "{:?}", sample.commands);
+        }
+        for (link, machine) in [("e0", "one"), ("e1", "two")] {
+            assert!(
+                machines.host("bench")?.ip("-o link show")?.contains(&format!(" {link}@")),
+                "it came back"
+            );
+            let machine = machines.host(machine)?;
+            assert_eq!(machine.ip("-o address show scope global")?, "", "nothing is left there");
+            assert_eq!(machine.ip("route show")?, "");
+        }
+    }
     Ok(())
 }

@@ -65,7 +65,8 @@ impl Instance {
     }
 }
 
-fn asked(experiment: &dyn Experiment, devices: &[&str], set: &[(&str, &str)]) -> Asked {
+/// A run at the smallest scale.
+pub fn asked(experiment: &dyn Experiment, devices: &[&str], set: &[(&str, &str)]) -> Asked {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     Asked {
         experiments: words(&[experiment.about().name]),
@@ -88,10 +89,19 @@ pub fn run_with(
     set: &[(&str, &str)],
     out: Option<&Path>,
 ) -> Result<Results> {
-    let asked = asked(experiment, devices, set);
+    run_asked(experiment, all, &asked(experiment, devices, set), out)
+}
+
+/// Runs what is asked for of an experiment with these devices, into this folder or one that goes away.
+pub fn run_asked(
+    experiment: &dyn Experiment,
+    all: &[&dyn Device],
+    asked: &Asked,
+    out: Option<&Path>,
+) -> Result<Results> {
     let here = Machine::here();
     let able: Vec<_> = all.iter().copied().filter(|device| device.cannot_run(&here).is_none()).collect();
-    let cells = plan(&[experiment], &able, &asked)?;
+    let cells = plan(&[experiment], &able, asked)?;
     let header = Header {
         schema: SCHEMA,
         started: String::new(),
@@ -107,10 +117,10 @@ pub fn run_with(
     let folder = Network::new(&[])?;
     let usual = folder.folder().join("results");
     let out = out.unwrap_or(&usual);
-    let mut store = Store::open(out, &asked, || Ok(header))?;
+    let mut store = Store::open(out, asked, || Ok(header))?;
     let cores = Cores::of_this_machine(asked.pin);
     let laboratory = Laboratory { experiments: &[experiment], devices: &able, cores, control: fixed_work };
-    execute(laboratory, &cells, &asked, &mut store, |_| ())?;
+    execute(laboratory, &cells, asked, &mut store, |_| ())?;
     read(out)
 }
 
