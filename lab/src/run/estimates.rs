@@ -11,7 +11,7 @@ use crate::results::{Asked, Cell};
 const TOOK: &[(&str, &str, f64)] = &[
     ("relay-2013", "icmp", 0.76),
     ("nat64-2014", "icmp", 1.43),
-    ("nat64-2014", "udp", 2.7),
+    ("nat64-2014", "udp", 4.1),
     ("nat64-2014", "http-1", 0.72),
     ("nat64-2014", "http-8", 0.95),
     ("nat64-2014", "vpn-1", 1.0),

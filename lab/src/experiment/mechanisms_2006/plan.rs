@@ -67,7 +67,7 @@ const ABOUT: About = About {
         "Mechanisms: 1 configured tunnel, 2 6to4, 3 ISATAP, 4 NAT64, 5 NAT46, 6 DS-Lite, 7 Teredo, 8 4over6, of which only the control plane is measured. Hops are routers between a and c; the background is 50 Mbit/s of packets of 1,400 octets, half of the paper's links.",
         "The narrower link is the one in front of router c, with an MTU of 1,400 octets. DF 0 lets packets of ping and UDP be split, by routers with IPv4 and by the sender for the path's MTU with IPv6, DF 1 does not. The first requests find the path's MTU: requests are sent until one is answered, and those after it are counted. Of UDP those that arrive at the server are counted.",
         "The control plane is all traffic that passes router b, or the NAT's link: while the mechanism is idle, or from a start of both ends to the first answer through it. Solicitations and advertisements are those of routers, leases are messages of DHCPv4 in DHCPv6. Echoes are the test's own, and those by which a Teredo client looks for a relay.",
-        "IPsec is ESP in tunnel mode with AES-GCM and fixed keys, between routers a and c, around the packets of the mechanism and around native IPv6 (ESP 1; 0 is without). It takes a kernel with ESP, so that it is measured in guests only: --devices linux-sit,sixway-in-guest.",
+        "IPsec is ESP in tunnel mode with AES-GCM and fixed keys, between routers a and c, around the packets of the mechanism and around native IPv6 (ESP 1; 0 is without). It takes a kernel with ESP, so that it is measured in guests only; a quick run has it with --set series=ipsec.",
         "The published CPU figures are increases on the paper's routers, averages over its sizes.",
     ],
     tables: &[

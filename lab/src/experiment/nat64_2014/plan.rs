@@ -282,7 +282,7 @@ impl Experiment for Nat642014 {
                 let clients = clients as f64;
                 0.6 + 0.2 * clients + asked.scale * clients * ADDRESSES as f64 / 1_000.0
             }
-            None if cell.series == "udp" => 2.3 + time(asked.scale).as_secs_f64(),
+            None if cell.series == "udp" => 3.7 + time(asked.scale).as_secs_f64(),
             None if cell.series == "icmp-states" => 3.5 + time_of_states(asked.scale).as_secs_f64(),
             None => 1.3 + asked.scale * f64::max(40.0, cell.at("clients") * 10.0),
         }

@@ -95,7 +95,7 @@ impl Relay {
     }
 
     /// An emulated guest spends about as much on its network cards as its CPU does on packets, on the same core. Rules make packets cost its CPU ten times
-    /// as much, so that it is the limit and is full at full load.
+    /// as much, so that the core is used for packets most of the time.
     fn slow_down(&mut self) -> Result<()> {
         match self.is_puzzle {
             true => self.running.configure(&Change { key: "rules".to_owned(), value: RULES.to_string() }),

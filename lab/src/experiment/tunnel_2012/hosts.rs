@@ -176,7 +176,7 @@ impl Stage for BetweenHosts {
     }
 }
 
-/// Tries until it succeeds; the last failure is told if it does not.
+/// Tries until it succeeds; the failure names the last one if it does not.
 fn repeated<T>(limit: Duration, what: &str, mut once: impl FnMut() -> Result<T>) -> Result<T> {
     let (mut done, mut last) = (None, String::new());
     let ended = interrupt::wait_until(limit, what, || {

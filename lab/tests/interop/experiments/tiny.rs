@@ -92,7 +92,7 @@ pub fn run_with(
     run_asked(experiment, all, &asked(experiment, devices, set), out)
 }
 
-/// Runs what is asked for of an experiment with these devices, into this folder or one that goes away.
+/// Runs an experiment as requested with these devices, into this folder or one that goes away.
 pub fn run_asked(
     experiment: &dyn Experiment,
     all: &[&dyn Device],
