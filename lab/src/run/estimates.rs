@@ -22,7 +22,7 @@ const TOOK: &[(&str, &str, f64)] = &[
     ("tunnel-2012", "breakdown", 0.54),
     ("tunnel-2012", "life", 1.47),
     ("tunnel-2012", "ftp", 0.59),
-    ("tunnel-2012", "ditg", 2.95),
+    ("tunnel-2012", "ditg", 4.4),
     ("gateway-2012", "outer", 0.72),
     ("gateway-2012", "connection", 1.20),
     ("gateway-2012", "web", 1.20),

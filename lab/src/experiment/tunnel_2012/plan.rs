@@ -142,9 +142,11 @@ const ABOUT: About = About {
             columns: &[
                 Column { value: "tunnel-udp", title: "tunnel, UDP" },
                 Column { value: "ipv6-udp", title: "native IPv6, UDP" },
+                Column { value: "ipv4-udp", title: "native IPv4, UDP" },
                 Column { value: "overhead-udp", title: "overhead, UDP" },
                 Column { value: "tunnel-tcp", title: "tunnel, TCP" },
                 Column { value: "ipv6-tcp", title: "native IPv6, TCP" },
+                Column { value: "ipv4-tcp", title: "native IPv4, TCP" },
                 Column { value: "overhead-tcp", title: "overhead, TCP" },
                 Column { value: "tunnel-udp-rate", title: "rate, UDP" },
                 Column { value: "tunnel-tcp-rate", title: "rate, TCP" },
@@ -271,9 +273,9 @@ impl Experiment for Tunnel2012 {
             "ftp" => 0.6,
             "hosts-tcp" | "hosts-udp" => 2.0 + 3.0 * (0.3 + hosts::time(asked.scale).as_secs_f64()),
             "hosts-rtt" => 2.0 + f64::from(packets(asked.scale)) * 0.006,
-            // Four streams, or two, each with a second in which its programs start and end.
+            // Six streams, or three, each with a second in which its programs start and end.
             "ditg" => {
-                f64::from(if asked.quick { 2 } else { 4 }) * (1.1 + (60.0 * asked.scale).clamp(0.2, 60.0))
+                f64::from(if asked.quick { 3 } else { 6 }) * (1.1 + (60.0 * asked.scale).clamp(0.2, 60.0))
             }
             "breakdown" => 0.5 + f64::from(packets(asked.scale)) * 0.005,
             "rtt" => times * 0.7 + f64::from(packets(asked.scale)) * 0.001,

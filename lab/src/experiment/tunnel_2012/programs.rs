@@ -37,7 +37,7 @@ pub fn ftp(at_work: &AtWork, scale: f64, sheet: &mut Sheet) -> Result<()> {
     Ok(())
 }
 
-/// D-ITG's round trips over TCP, and over UDP if that is wanted, through the tunnel and over native IPv6, at one rate.
+/// D-ITG's round trips over TCP, and over UDP if that is wanted, through the tunnel and over native IPv6 and IPv4, at one rate.
 pub fn by_ditg(
     at_work: &AtWork,
     data: usize,
@@ -71,6 +71,7 @@ pub fn by_ditg(
     sheet.tester(cost);
     for (time, is_tcp) in through.into_iter().zip(transports) {
         let native = run("ipv6", NATIVE6.address, *is_tcp, sheet)?;
+        run("ipv4", NATIVE4.address, *is_tcp, sheet)?;
         let name = if *is_tcp { "overhead-tcp" } else { "overhead-udp" };
         sheet.value(name, time - native, Unit::Milliseconds);
     }
