@@ -27,8 +27,8 @@ const PORT: u16 = 7_000;
 
 /// Share of what the tester's core can make that is offered at most.
 const MOST: f64 = 0.6;
-/// How long is measured what it can make.
-const CALIBRATION: Duration = Duration::from_millis(200);
+/// How long is measured what it can make, twice at least.
+const CALIBRATION: Duration = Duration::from_millis(100);
 /// Share of the frames that may be lost at the rate that is searched.
 const LOSS: f64 = 0.01;
 /// What is offered, in multiples of the device's capacity: the device is to be the limit.

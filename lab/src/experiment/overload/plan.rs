@@ -106,7 +106,7 @@ impl Experiment for Overload {
 
     /// What is lost is waited for, and the capacity is measured once.
     fn seconds(&self, cell: &Cell, asked: &Asked) -> f64 {
-        1.7 * times_as_long(&cell.device) + time(asked.scale).as_secs_f64()
+        1.2 * times_as_long(&cell.device) + time(asked.scale).as_secs_f64()
     }
 
     fn build(&self, _cell: &Cell, line: &Line<'_>) -> Result<Box<dyn Stage>> {

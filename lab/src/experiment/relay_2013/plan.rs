@@ -260,7 +260,7 @@ impl Experiment for Relay2013 {
     /// At scale 1 a flow makes 16,384 visits of about 10 ms; from four hosts on, a device of 65,000 requests a second is the limit.
     fn seconds(&self, cell: &Cell, asked: &Asked) -> f64 {
         if ["ping6", "udp", "tcp"].contains(&cell.series.as_str()) {
-            return 1.0 + time(asked.scale).as_secs_f64();
+            return 0.6 + time(asked.scale).as_secs_f64();
         }
         if cell.series == "puzzle" {
             return 5.0 + time_of_puzzle(asked.scale).as_secs_f64();

@@ -392,14 +392,14 @@ impl Experiment for Rfc8219 {
         let trials = precision(asked).map_or(1.0, trials);
         let filled = cell.at("connections") / filling(cell.at("connections"));
         match cell.series.as_str() {
-            "throughput" | "dual" | "double" | "rules" => 1.1 + 2.0 * trials * (time + 0.1),
-            "frames" | "cores" | "sessions" => 1.7 + 2.0 * filled + 2.0 * trials * (time + 0.4),
-            "latency" | "native" => 1.1 + trials * (time + 0.1),
+            "throughput" | "dual" | "double" | "rules" => 0.8 + 2.0 * trials * (time + 0.1),
+            "frames" | "cores" | "sessions" => 1.4 + 2.0 * filled + 2.0 * trials * (time + 0.4),
+            "latency" | "native" => 0.8 + trials * (time + 0.1),
             "recovery" => 1.5 + trials * (time + 0.3) + 2.0 * time,
             "reset" => 3.3 + trials * (time + 0.3),
             // The shortest bursts are doubled until they are too long, and half of the others lose something.
             "back-to-back" => 1.4 + 0.25 * trials,
-            "frame-loss" => 1.1 + time + 0.1,
+            "frame-loss" => 0.8 + time + 0.1,
             "establishment" => 0.8 + trials * (0.4 + 2.0 * filled),
             "capacity" => 1.0 + 4.0 * filled,
             "tear-down" => 1.3 + 7.0 * filled,

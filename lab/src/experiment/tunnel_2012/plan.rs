@@ -273,9 +273,9 @@ impl Experiment for Tunnel2012 {
             "ftp" => 0.6,
             "hosts-tcp" | "hosts-udp" => 2.0 + 3.0 * (0.3 + hosts::time(asked.scale).as_secs_f64()),
             "hosts-rtt" => 2.0 + f64::from(packets(asked.scale)) * 0.006,
-            // Six streams, or three, each with a second in which its programs start and end.
+            // Six streams, or two, each with a second in which its programs start and end.
             "ditg" => {
-                f64::from(if asked.quick { 3 } else { 6 }) * (1.1 + (60.0 * asked.scale).clamp(0.2, 60.0))
+                f64::from(if asked.quick { 2 } else { 6 }) * (1.1 + (60.0 * asked.scale).clamp(0.2, 60.0))
             }
             "breakdown" => 0.5 + f64::from(packets(asked.scale)) * 0.005,
             "rtt" => times * 0.7 + f64::from(packets(asked.scale)) * 0.001,

@@ -101,16 +101,16 @@ fn measures() -> Result<()> {
         assert_eq!(value(sample, "failed"), 0.0, "{sample:#?}");
         assert!(value(sample, "background-wire") > value(sample, "background-payload"), "{sample:#?}");
         let (ours, wire) = match sample.cell.series.as_str() {
-            "connection" => (("made", 10.0), ["connection", "connection-wire", "connection-net"]),
+            "connection" => (("made", 200.0), ["connection", "connection-wire", "connection-net"]),
             // Each page is a text and two images.
-            "web" => (("pages", 10.0), ["response", "response-wire", "response-net"]),
+            "web" => (("pages", 50.0), ["response", "response-wire", "response-net"]),
             _ => (("made", 11.0), ["setup", "setup-wire", "setup-net"]),
         };
         assert_eq!(value(sample, ours.0), ours.1, "{sample:#?}");
         let [through, bare, net] = wire.map(|name| value(sample, name));
         assert!((through - bare - net).abs() < 1e-9 && bare > 0.0, "{sample:#?}");
         if sample.cell.series == "web" {
-            assert_eq!(sample.values["response"].n, 30, "{sample:#?}");
+            assert_eq!(sample.values["response"].n, 150, "{sample:#?}");
         }
         if sample.cell.series == "call" {
             assert_eq!(value(sample, "arrived"), value(sample, "sent"), "{sample:#?}");
@@ -130,7 +130,7 @@ fn shaped() -> Result<()> {
             "rtt" => {
                 assert_eq!(
                     [value(sample, "answered"), value(sample, "answered-ping")],
-                    [10.0; 2],
+                    [30.0; 2],
                     "{sample:#?}"
                 );
                 assert_eq!(value(sample, "loss"), 0.0, "{sample:#?}");
