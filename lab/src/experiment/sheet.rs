@@ -2,9 +2,11 @@
 
 use crate::device::{CpuSource, MemoryReading};
 use crate::failure::{Asking as _, Failure, Result};
+use crate::guest::image_folder;
 use crate::load::Histogram;
 use crate::measure::CpuOverTime;
 use crate::results::{Name, QUANTILES, Sample, TesterCost, Unit, Value, Verdict};
+use crate::sixway::sixway;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -129,9 +131,11 @@ impl Sheet {
         self.folder.join(name)
     }
 
-    /// Notes a command line.
+    /// Notes a command line, without the folders in which this machine has Sixway and the guest's kernel: results are published.
     pub fn command(&mut self, line: impl Into<String>) {
-        self.commands.push(line.into());
+        let own = [(sixway().ok(), "sixway"), (image_folder(), "guest")];
+        let own: Vec<_> = own.iter().filter_map(|(path, name)| Some((path.as_deref()?, *name))).collect();
+        self.commands.push(portable(line.into(), &own));
     }
 
     /// Notes what the measurement cost; the verdict follows from it.
@@ -190,6 +194,11 @@ impl Sheet {
     }
 }
 
+/// A line with names in place of these paths.
+fn portable(line: String, own: &[(&Path, &str)]) -> String {
+    own.iter().fold(line, |line, (path, name)| line.replace(&path.display().to_string(), name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -213,6 +222,13 @@ mod tests {
         };
         let filled = sheet.fill(Sample::failed(cell, "")).unwrap();
         filled.values.into_iter().map(|(name, value)| (name, value.uncertain.is_some())).collect()
+    }
+
+    #[test]
+    fn a_command_has_no_path_of_this_machine() {
+        let own = [(Path::new("/x/y/sixway"), "sixway"), (Path::new("/x/guest/6.1"), "guest")];
+        let line = "insmod /x/guest/6.1/a.ko\n/x/y/sixway run -c /tmp/z.toml".to_owned();
+        assert_eq!(portable(line, &own), "insmod guest/a.ko\nsixway run -c /tmp/z.toml");
     }
 
     #[test]

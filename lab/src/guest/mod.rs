@@ -4,4 +4,4 @@ mod computer;
 mod qemu;
 
 pub use computer::{Computer, Start};
-pub use qemu::{Accelerator, boot, has_module, image_version, module_files, why_not};
+pub use qemu::{Accelerator, boot, has_module, image_folder, image_version, module_files, why_not};

@@ -176,7 +176,9 @@ pub fn private_path(file: &File) -> Vec<Fault> {
             before.is_none_or(|c| !c.is_alphanumeric() && c != '.' && c != '}' && c != '-' && c != '_')
         })
     };
-    lines_with(file, "a path of somebody's machine", |line| roots.iter().any(|root| starts(line, root)))
+    let build = super::tree::top().join("target").display().to_string();
+    let is_private = |line: &str| line.contains(&build) || roots.iter().any(|root| starts(line, root));
+    lines_with(file, "a path of somebody's machine", is_private)
 }
 
 #[cfg(test)]
@@ -267,6 +269,8 @@ mod tests {
     fn a_home_folder_is_a_fault() {
         assert_eq!(breaks(private_path, "a.md", &format!("cd /{}/x/sixway", "home")), 1);
         assert_eq!(breaks(private_path, "a.rs", &format!("\"/{}/x\"", "root")), 1);
+        let build = crate::tree::top().join("target/guest").display().to_string();
+        assert_eq!(breaks(private_path, "a.html", &format!("insmod {build}/a.ko")), 1);
         assert_eq!(breaks(private_path, "a.md", "the /run/netns folder, www/root/x"), 0);
     }
 }

@@ -24,6 +24,11 @@ pub fn image_version() -> Option<String> {
     Image::find().map(|image| image.version)
 }
 
+/// The folder of the guest's kernel, if it is unpacked.
+pub fn image_folder() -> Option<PathBuf> {
+    Image::find().map(|image| image.folder)
+}
+
 /// Module files of the guest's kernel with all that they need, in an order in which they can be loaded.
 ///
 /// # Errors

@@ -15,5 +15,5 @@ mod files;
 mod machine;
 
 pub use ability::why_not;
-pub use files::{has_module, image_version, module_files};
+pub use files::{has_module, image_folder, image_version, module_files};
 pub use machine::{Accelerator, boot};
