@@ -101,19 +101,24 @@ impl BetweenHosts {
         })
     }
 
+    /// Runs a load; the routers' cost is that of the tunnel.
+    fn costed<T>(&self, is_tunnel: bool, sheet: &mut Sheet, load: impl FnOnce() -> Result<T>) -> Result<T> {
+        if !is_tunnel {
+            return load();
+        }
+        let mut done = None;
+        self.at_work.measured(sheet, || {
+            done = Some(load()?);
+            Ok(Outcome::default())
+        })?;
+        done.ok_or_else(|| Failure::Unexpected("a load did not run".to_owned()))
+    }
+
     fn round_trips(&self, ways: [(&str, IpAddr); 3], octets: usize, sheet: &mut Sheet) -> Result<()> {
         let count = packets(self.scale).min(MOST);
         let mut all = Vec::new();
         for (at, (_, target)) in ways.into_iter().enumerate() {
-            let mut ping = || {
-                all.push(self.ping(target, octets, count)?);
-                Ok(Outcome::default())
-            };
-            // The routers' cost is that of the tunnel.
-            match at {
-                0 => drop(self.at_work.measured(sheet, ping)?),
-                _ => drop(ping()?),
-            }
+            all.push(self.costed(at == 0, sheet, || self.ping(target, octets, count))?);
         }
         for ((name, _), pings) in ways.into_iter().zip(&all) {
             sheet.value(name, pings.mean(), Unit::Milliseconds);
@@ -141,15 +146,7 @@ impl BetweenHosts {
             false => Some(serve_bulk(network, "server")?),
         };
         for (at, (name, target)) in ways.into_iter().enumerate() {
-            let mut bits = 0.0;
-            let mut send = || {
-                bits = self.send(target, transport, octets)?;
-                Ok(Outcome::default())
-            };
-            match at {
-                0 => drop(self.at_work.measured(sheet, send)?),
-                _ => drop(send()?),
-            }
+            let bits = self.costed(at == 0, sheet, || self.send(target, transport, octets))?;
             sheet.value(name, bits, Unit::BitsPerSecond);
         }
         Ok(())
