@@ -2,7 +2,7 @@
 //! earlier one of its flow, every entry has its session, and what was counted is what came.
 
 use crate::support;
-use crate::support::fast_path::{Fate, MemoryFastPath};
+use crate::support::fast_path::{Entry, Fate, MemoryFastPath, Word};
 use crate::support::{v4, v6};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -32,7 +32,10 @@ const BUSY_PORT: u16 = 2_000;
 const CROWD: u8 = 70;
 const CROWDS: u8 = 210;
 const ACK: u8 = 16;
+const SYN_ACK: u8 = 18;
 const PACKETS: u32 = 4;
+/// Fewer than there are TCP flows.
+const HALF_OPEN: usize = 2;
 /// The queue before the engine never holds a packet for longer; a silence is much shorter.
 const LONGEST_IN_QUEUE: Duration = Duration::from_millis(300);
 
@@ -66,7 +69,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => (flow.clone(), any::<bool>(), 1u8..6)
             .prop_map(|(flow, outbound, count)| Step::Comes { flow, outbound, count }),
-        1 => (flow, any::<bool>(), prop_oneof![Just(1u8), Just(2), Just(4)])
+        2 => (flow, any::<bool>(), prop_oneof![Just(1u8), Just(2), Just(4), Just(SYN_ACK)])
             .prop_map(|(flow, outbound, flags)| Step::Flags { flow, outbound, flags }),
         6 => (1u8..8).prop_map(Step::Decides),
         6 => Just(Step::Sends),
@@ -101,8 +104,9 @@ struct World {
     /// The one that the busy host calls next.
     next_called: u8,
     forwarded: u64,
-    /// Those of them that were hairpins.
+    /// Those of them that were hairpins, and those that were SYN/ACKs.
     turned: u64,
+    answers: u64,
 }
 
 fn config() -> EngineConfig {
@@ -124,6 +128,7 @@ fn config() -> EngineConfig {
 impl World {
     fn new(most: usize) -> Self {
         let path = MemoryFastPath::new(most);
+        path.table().most_half_open = HALF_OPEN;
         let mut engine = Engine::new(&config()).unwrap();
         engine.set_fast_path(Box::new(path.clone()), PACKETS);
         Self {
@@ -139,6 +144,7 @@ impl World {
             next_called: 0,
             forwarded: 0,
             turned: 0,
+            answers: 0,
         }
     }
 
@@ -219,6 +225,7 @@ impl World {
             Fate::Passed => self.queue.push_back((self.now, packet)),
             Fate::Forwarded => {
                 self.forwarded += 1;
+                self.answers += u64::from(flags == SYN_ACK);
                 self.turned += u64::from(lane.0 == HAIRPIN);
                 *self.seen.entry(lane).or_default() += 1;
                 self.leaves(self.number);
@@ -361,23 +368,21 @@ impl World {
 
     fn check(&mut self) {
         let rows = self.rows();
-        let offloaded: BTreeSet<_> = rows
-            .iter()
-            .filter(|row| row.offloaded)
-            .map(|row| (row.protocol, row.inside.unwrap(), row.outside, row.remote))
-            .collect();
-        let entries: BTreeSet<_> = self
-            .path
-            .table()
-            .entries
-            .values()
-            .map(|entry| {
-                let flow = entry.flow;
-                (flow.protocol, flow.inside, flow.outside, flow.remote)
-            })
-            .collect();
-        assert_eq!(offloaded, entries, "sessions with entries, and entries");
-        assert_eq!(entries.len(), self.path.len());
+        let offloaded: BTreeSet<_> = rows.iter().filter(|row| row.offloaded).map(of_row).collect();
+        let entries = self.path.table().entries.clone();
+        let (half_open, whole): (Vec<_>, Vec<_>) =
+            entries.values().partition(|entry| entry.words == [Word::HalfOpen; 2]);
+        let of_entry = |entry: &&Entry| {
+            let flow = entry.flow;
+            (flow.protocol, flow.inside, flow.outside, flow.remote)
+        };
+        assert_eq!(offloaded, whole.iter().map(of_entry).collect(), "sessions with entries, and entries");
+        assert_eq!(offloaded.len(), whole.len());
+        for entry in &half_open {
+            let row = rows.iter().find(|row| of_row(row) == of_entry(entry)).expect("it has a session");
+            assert!(["inside init", "established"].contains(&row.state), "{}", row.state);
+        }
+        assert!(half_open.len() <= HALF_OPEN);
         let endpoints: BTreeSet<_> = rows.iter().map(|row| (row.protocol, row.outside)).collect();
         let insides: BTreeSet<_> = rows.iter().map(|row| (row.protocol, row.inside)).collect();
         assert_eq!(endpoints.len(), insides.len(), "a port belongs to one host");
@@ -403,6 +408,11 @@ impl World {
             assert!(!row.offloaded || most >= PACKETS.into(), "given away after {most} packets");
         }
     }
+}
+
+/// What a session and its entry have in common.
+fn of_row(row: &SessionRow) -> (NatProtocol, Inside<Endpoint6>, Outside<Endpoint4>, Endpoint4) {
+    (row.protocol, row.inside.unwrap(), row.outside, row.remote)
 }
 
 fn run(most: usize, steps: &[Step]) -> World {
@@ -437,8 +447,8 @@ proptest! {
 #[test]
 fn the_steps_reach_what_they_should() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
-    let (mut forwarded, mut turned, mut unquietly, mut taken_back, mut refused, mut adopted) =
-        (0, 0, 0, 0, 0, 0);
+    let (mut forwarded, mut turned, mut answers) = (0, 0, 0);
+    let (mut unquietly, mut taken_back, mut refused, mut adopted) = (0, 0, 0, 0);
     for _ in 0..200 {
         let steps = prop::collection::vec(step(), 200).new_tree(&mut runner).unwrap().current();
         let mut world = run(2, &steps);
@@ -446,12 +456,13 @@ fn the_steps_reach_what_they_should() {
         let counters = world.engine.counters();
         forwarded += world.forwarded;
         turned += world.turned;
+        answers += world.answers;
         unquietly += counters.flows_moved_busy;
         taken_back += counters.flows_withdrawn;
         refused += counters.flows_offload_refused;
         adopted += counters.flows_adopted;
     }
-    let reached = [forwarded, turned, unquietly, taken_back, refused, adopted];
-    let least = [2_000, 50, 1, 20, 20, 20];
+    let reached = [forwarded, turned, answers, unquietly, taken_back, refused, adopted];
+    let least = [2_000, 50, 200, 1, 20, 20, 20];
     assert!(reached.iter().zip(least).all(|(reached, least)| *reached >= least), "{reached:?}");
 }

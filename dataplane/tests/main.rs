@@ -25,6 +25,7 @@ mod ftp_attacks;
 mod ftp_telnet;
 mod gateway_itself;
 mod hairpinning;
+mod half_open;
 mod icmp_tables;
 mod icmpv6;
 mod isatap;

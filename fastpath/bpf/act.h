@@ -41,6 +41,18 @@ struct act {
 	__u32 next_hop;
 };
 
+/// The MSS option of a SYN is lowered to `most`, as by `mss::clamp` in dataplane/src/rewrite. Returns 0, or the cause to pass the packet to the
+/// kernel.
+static __always_inline int clamp(const struct packet *packet, __u16 most, struct act *act)
+{
+	if (!changes_connection(packet) || packet->tcp <= most)
+		return 0;
+	if (packet->tcp == TCP_MSS_ELSEWHERE || most == MSS_ENGINE)
+		return PASS_FLAGS;
+	act->mss = most;
+	return 0;
+}
+
 /// Whether the result is an IPv4 packet.
 static __always_inline int is_ipv4(__u8 kind)
 {

@@ -42,15 +42,14 @@ static __always_inline int decide(void *ctx, const struct control *control, cons
 
 	if (config.has_stateful && packet->protocol != IPPROTO_IPV6) {
 		way->flow = flow_of(control, packet, &cause);
+		int passed = PASS_MOVING;
 		// The engine has to see it.
-		if (cause == PASS_NO_FLOW && changes_connection(packet)) {
-			if (way->flow)
-				return PASS_FLAGS;
-			cause = PASS_FLAGS;
-		}
+		if (cause == PASS_NO_FLOW && changes_connection(packet))
+			cause = passed = PASS_FLAGS;
 		if (way->flow) {
-			way->word = active_word(way->flow, packet, transport, end);
-			return way->word ? by_flow(ctx, packet, way, transport, end, act) : PASS_MOVING;
+			way->word = passed == PASS_FLAGS ? half_open_word(way->flow, transport, end)
+							 : active_word(way->flow, packet, transport, end);
+			return way->word ? by_flow(ctx, packet, way, transport, end, act) : passed;
 		}
 	}
 	if (!config.has_stateless || !config.plain_routing)

@@ -77,7 +77,7 @@ static __always_inline struct flow *flow_in(__u32 number, const struct flow_key 
 	for (int i = 0; i < BUCKET; i++) {
 		struct flow *flow = &bucket->flows[(first + i) & (BUCKET - 1)];
 		__u32 state = FLOW_STATE(*(volatile __u32 *)&flow->word);
-		if ((state == FLOW_ACTIVE || state == FLOW_ARMED) && is_flow(flow, key))
+		if ((state == FLOW_ACTIVE || state == FLOW_ARMED || state == FLOW_HALF_OPEN) && is_flow(flow, key))
 			return flow;
 	}
 	return 0;
@@ -117,6 +117,17 @@ static __always_inline __u32 mark_of(const struct packet *packet, void *transpor
 			mixed ^= bpf_ntohl(payload[1]) * 0xc2b2ae35u;
 	}
 	return mixed >> 8;
+}
+
+/// The entry's word if it is half-open and the packet is a SYN/ACK; else 0.
+static __always_inline __u32 half_open_word(struct flow *flow, void *transport, void *end)
+{
+	__u32 word = *(volatile __u32 *)&flow->word;
+	const __u8 *tcp = transport;
+
+	if (FLOW_STATE(word) != FLOW_HALF_OPEN || (void *)(tcp + TCP_HEADER) > end)
+		return 0;
+	return (tcp[13] & (FIN | SYN | RST | ACK)) == (SYN | ACK) ? word : 0;
 }
 
 /// The entry's word if the packet is to be forwarded by it, because it is active; else 0. An armed entry has the packet's mark left on it.

@@ -282,6 +282,10 @@ static __always_inline int by_flow(void *ctx, const struct packet *packet, struc
 	if (hop < 0)
 		return -hop;
 	act->next_hop = hop;
+	// Of a half-open entry.
+	int cause = clamp(packet, translator->mss, act);
+	if (cause)
+		return cause;
 	// What was copied is still the entry that was found.
 	if (way->turned && word_again(way->turned) != way->turned_word)
 		return PASS_CHANGED;

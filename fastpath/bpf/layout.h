@@ -32,6 +32,9 @@
 /// (ACTIVE has the number of its incarnation in the lower 24 bits: an entry that was used for another flow in between is another.)
 /// It was removed at the tick in the lower 24 bits, and is not reused for two seconds.
 #define FLOW_RESTING 4u
+/// Of an entry to the inside: SYN/ACKs are forwarded here, and its other packets go to the engine, without a mark. The other half's entry is BUSY.
+/// (It has the number of its incarnation in the lower 24 bits, too.)
+#define FLOW_HALF_OPEN 5u
 
 #define FLOW_STATE(word) ((word) >> 24)
 #define FLOW_WORD(state, low) ((state) << 24 | ((low) & 0xffffffu))
@@ -192,7 +195,7 @@ struct translator {
 	__u8 hairpinning;
 	__u8 reserved;
 	__u8 prefix[16];
-	/// SIIT: the largest MSS option of a SYN, or MSS_….
+	/// The largest MSS option of a SYN, of stateful translators a SYN/ACK's to the inside, or MSS_….
 	__u16 mss;
 	__u16 reserved1;
 	/// Whose flows are its: the gateway's own use.

@@ -34,6 +34,7 @@ struct icmphdr {
 #define FIN 0x01
 #define SYN 0x02
 #define RST 0x04
+#define ACK 0x10
 
 /// What a TCP packet does to its connection: nothing; ends it; begins it, with no MSS option or one that is as small as can be; begins it, with an
 /// MSS option that is not the first option. Any other number: the MSS option of a SYN.

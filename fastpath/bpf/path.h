@@ -64,18 +64,6 @@ static __always_inline int look_up(void *ctx, const struct packet *packet, const
 	return found->passed;
 }
 
-/// The MSS option of a SYN is lowered to `most`, as by `mss::clamp` in dataplane/src/rewrite. Returns 0, or the cause to pass the packet to the
-/// kernel.
-static __always_inline int clamp(const struct packet *packet, __u16 most, struct act *act)
-{
-	if (!changes_connection(packet) || packet->tcp <= most)
-		return 0;
-	if (packet->tcp == TCP_MSS_ELSEWHERE || most == MSS_ENGINE)
-		return PASS_FLAGS;
-	act->mss = most;
-	return 0;
-}
-
 /// A translator's policy for both directions.
 static __always_inline int translates(const struct packet *packet, struct act *act, __u32 owner)
 {

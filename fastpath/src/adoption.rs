@@ -1,8 +1,10 @@
 //! Adoption of flows that the previous process left in the table: each is kept or retired.
 
-use crate::flows::{FlowTable, plain};
+use crate::flows::{AWAITS_ANSWER, FlowTable, plain};
 use crate::layout::flow_state;
-use crate::layout::{FLOW_ACTIVE, FLOW_ARMED, FLOW_BUSY, FLOW_FREE, FLOW_RESTING, Flow, TO_OUTSIDE};
+use crate::layout::{
+    FLOW_ACTIVE, FLOW_ARMED, FLOW_BUSY, FLOW_FREE, FLOW_HALF_OPEN, FLOW_RESTING, Flow, TO_OUTSIDE,
+};
 use crate::slots::Slots;
 use sixway_dataplane::nat::{Inside, NatProtocol, Outside};
 use sixway_dataplane::offload::{FlowHandle, OffloadedFlow};
@@ -38,7 +40,7 @@ impl FlowTable {
                 FLOW_FREE | FLOW_RESTING => {}
                 FLOW_BUSY => {
                     self.entry(slot).word.store(FLOW_FREE, Release);
-                    adopted.strays += 1;
+                    adopted.strays += u32::from(half.word != AWAITS_ANSWER);
                 }
                 FLOW_ACTIVE if half.direction == TO_OUTSIDE => match self.pair(slot, &half, &owners) {
                     Some((into, flow, halves)) if keep(FlowHandle(slot as u32), &flow, &halves) => {
@@ -61,6 +63,8 @@ impl FlowTable {
                 },
                 // Halves to the inside come with the others; what remains of them is found below.
                 FLOW_ACTIVE => {}
+                // The new process has no session of it.
+                FLOW_HALF_OPEN => self.rest(slot),
                 _ => {
                     self.rest(slot);
                     adopted.strays += 1;

@@ -4,16 +4,18 @@
 //!     hash of a half ─▶ two buckets of four entries, a cache line each
 //!
 //!     FREE ─claim─▶ BUSY ─write─▶ ARMED ─quiet point─▶ ACTIVE ─remove─▶ RESTING ─two seconds─▶ free again
+//!                     └─ a SYN from inside ─▶ HALF OPEN (of the half to the outside: BUSY) ─arm─▶ ARMED
 //! ```
 //!
 //! The worker that changes an entry's word from FREE (or RESTING long enough) to BUSY owns it, so several workers may arm flows at the same
 //! time without a lock. The programs write only their own fields: counters, the time of the last packet, the next hop, an armed entry's mark.
 
 use crate::control::Control;
+use crate::half_open_share::HalfOpenShare;
 use crate::hash::{Keys, hash, slots, words};
 use crate::layout::{
-    BUCKET, Bucket, Config, FLOW_ACTIVE, FLOW_ARMED, FLOW_BUSY, FLOW_FREE, FLOW_RESTING, Flow, KIND_NAT44,
-    KIND_NAT64, TO_INSIDE, TO_OUTSIDE, TRANSLATORS, flow_state, flow_word,
+    BUCKET, Bucket, Config, FLOW_ACTIVE, FLOW_ARMED, FLOW_BUSY, FLOW_FREE, FLOW_HALF_OPEN, FLOW_RESTING,
+    Flow, KIND_NAT44, KIND_NAT64, TO_INSIDE, TO_OUTSIDE, TRANSLATORS, flow_state, flow_word,
 };
 use crate::memory::{Mapping, SharedFlow};
 use crate::slots::Slots;
@@ -31,7 +33,10 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::{Arc, RwLock};
 
 /// Ticks for which a removed entry is not reused: 2 s, much longer than a program that found it can run.
-const REST: u32 = 1_908;
+pub(crate) const REST: u32 = 1_908;
+
+/// The word of a half-open flow's half to the outside: the programs never find it.
+pub(crate) const AWAITS_ANSWER: u32 = flow_word(FLOW_BUSY, 1);
 
 /// The bits of a word below its state.
 const LOW: u32 = 0xff_ffff;
@@ -46,8 +51,9 @@ pub struct FlowTable {
     keys: Keys,
     buckets: u32,
     capacity: u32,
-    /// Flows in it.
+    /// Flows in it, without those that are half-open.
     used: AtomicU32,
+    half_open: HalfOpenShare,
     incarnation: AtomicU32,
     translators: RwLock<[Option<(Identity, Translation)>; TRANSLATORS]>,
 }
@@ -104,6 +110,7 @@ impl FlowTable {
             buckets,
             capacity,
             used: AtomicU32::new(0),
+            half_open: HalfOpenShare::of(capacity),
             // Differs from the previous process's.
             incarnation: AtomicU32::new(ticks::now()),
             translators: RwLock::default(),
@@ -140,7 +147,9 @@ impl FlowTable {
         let is_other = |slot: u8| before.owner(slot) != now.owner(slot);
         for slot in 0..self.slots() {
             let half = self.read(slot);
-            if matches!(flow_state(half.word), FLOW_ARMED | FLOW_ACTIVE) && is_other(half.mechanism) {
+            if matches!(flow_state(half.word), FLOW_ARMED | FLOW_ACTIVE | FLOW_HALF_OPEN)
+                && is_other(half.mechanism)
+            {
                 self.rest(slot);
             }
         }
@@ -164,7 +173,7 @@ impl FlowTable {
         self.capacity
     }
 
-    /// Flows in it.
+    /// Flows in it, without those that are half-open.
     pub fn used(&self) -> u32 {
         self.used.load(Relaxed)
     }
@@ -176,26 +185,73 @@ impl FlowTable {
             return None;
         }
         let halves = self.halves(flow)?;
-        if self.used.fetch_add(1, Relaxed) >= self.capacity {
-            self.used.fetch_sub(1, Relaxed);
+        if !self.is_room() {
             return None;
         }
-        let handle = self.place(&halves);
+        let armed = flow_word(FLOW_ARMED, 0);
+        let handle = self.place(&halves, [armed; 2], ticks::now());
         if handle.is_none() {
             self.used.fetch_sub(1, Relaxed);
         }
         handle
     }
 
-    fn place(&self, halves: &[Flow; 2]) -> Option<FlowHandle> {
+    /// Counts one flow more, if there is room for it.
+    fn is_room(&self) -> bool {
+        let is_room = self.used.fetch_add(1, Relaxed) < self.capacity;
+        if !is_room {
+            self.used.fetch_sub(1, Relaxed);
+        }
+        is_room
+    }
+
+    /// Writes both halves of a TCP flow; the programs see the one to the inside, half-open. `None`: as with [`Self::arm`], or too many are
+    /// half-open.
+    pub fn half_open(&self, flow: &OffloadedFlow) -> Option<FlowHandle> {
+        if !self.control.is_enabled() {
+            return None;
+        }
+        let (halves, now) = (self.halves(flow)?, ticks::now());
+        if !self.half_open.begin(now) {
+            return None;
+        }
+        let word = flow_word(FLOW_HALF_OPEN, self.incarnation.fetch_add(1, Relaxed));
+        let handle = self.place(&halves, [AWAITS_ANSWER, word], now);
+        if handle.is_none() {
+            self.half_open.end();
+        }
+        handle
+    }
+
+    /// Whether a flow is half-open.
+    pub fn is_half_open(&self, handle: FlowHandle) -> bool {
+        let [out, _] = self.halves_of(handle);
+        self.entry(out).word.load(Acquire) == AWAITS_ANSWER
+    }
+
+    /// Arms both halves of a half-open flow. `false`: the fast path is disabled or the table is full; nothing is changed.
+    pub fn arm_half_open(&self, handle: FlowHandle) -> bool {
+        if !self.control.is_enabled() || !self.is_room() {
+            return false;
+        }
+        self.half_open.end();
         let now = ticks::now();
+        for slot in self.halves_of(handle) {
+            let entry = self.entry(slot);
+            entry.last.store(now, Relaxed);
+            entry.word.store(flow_word(FLOW_ARMED, 0), Release);
+        }
+        true
+    }
+
+    fn place(&self, halves: &[Flow; 2], words: [u32; 2], now: u32) -> Option<FlowHandle> {
         let out = self.claim(&halves[0], now)?;
         let Some(into) = self.claim(&halves[1], now) else {
             self.entry(out).word.store(FLOW_FREE, Release);
             return None;
         };
-        self.write(out, &halves[0], now);
-        self.write(into, &halves[1], now);
+        self.write(out, (&halves[0], words[0]), now);
+        self.write(into, (&halves[1], words[1]), now);
         self.join(out, into);
         u32::try_from(out).ok().map(FlowHandle)
     }
@@ -227,11 +283,17 @@ impl FlowTable {
 
     /// Takes both halves out; returns them as they were, that to the outside first.
     pub fn remove(&self, handle: FlowHandle) -> [Flow; 2] {
-        let slots = self.halves_of(handle);
+        let slots @ [out, into] = self.halves_of(handle);
         let resting = flow_word(FLOW_RESTING, ticks::now());
-        for slot in slots {
-            self.entry(slot).word.store(resting, Release);
+        self.entry(into).word.store(resting, Release);
+        if self.is_half_open(handle) {
+            let halves = slots.map(|slot| self.read(slot));
+            self.half_open.end();
+            // The programs never saw it.
+            self.entry(out).word.store(FLOW_FREE, Release);
+            return halves;
         }
+        self.entry(out).word.store(resting, Release);
         self.used.fetch_sub(1, Relaxed);
         slots.map(|slot| self.read(slot))
     }
@@ -356,8 +418,8 @@ impl FlowTable {
             .is_some_and(|found| self.entry(slot).word.compare_exchange(found, ours, AcqRel, Relaxed).is_ok())
     }
 
-    /// Writes an entry that is ours, and arms it.
-    fn write(&self, slot: usize, half: &Flow, now: u32) {
+    /// Writes an entry that is ours, its word last.
+    fn write(&self, slot: usize, (half, word): (&Flow, u32), now: u32) {
         let entry = self.entry(slot);
         entry.next_hop.store(0, Relaxed);
         entry.packets.store(0, Relaxed);
@@ -377,7 +439,7 @@ impl FlowTable {
         entry.mechanism.store(half.mechanism, Relaxed);
         entry.ingress.store(0, Relaxed);
         entry.delta.store(half.delta, Relaxed);
-        entry.word.store(flow_word(FLOW_ARMED, 0), Release);
+        entry.word.store(word, Release);
     }
 
     /// Remembers that two slots are one flow's halves.
@@ -430,4 +492,33 @@ fn fold(sum: u64) -> u16 {
 /// What a change from `before` to `after` adds to a checksum's sum.
 fn difference(before: u64, after: u64) -> u16 {
     fold(after + u64::from(!fold(before)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sixway_dataplane::nat::{Inside, Outside};
+    use sixway_wire::{Endpoint4, Endpoint6};
+    use std::net::Ipv4Addr;
+
+    #[test]
+    fn a_disabled_table_takes_no_half_open_flow_and_arms_none() {
+        let table = FlowTable::anonymous(100).unwrap();
+        let mut config = Config::zero();
+        config.translators[0].kind = KIND_NAT44;
+        config.translators[0].identity = Identity::of_nat44().number();
+        table.set_translators(&config);
+        let flow = |port| OffloadedFlow {
+            mechanism: Identity::of_nat44(),
+            protocol: NatProtocol::Tcp,
+            inside: Inside(Endpoint6::new(Ipv4Addr::LOCALHOST.to_ipv6_mapped(), port)),
+            outside: Outside(Endpoint4::new(Ipv4Addr::LOCALHOST, port)),
+            remote: Endpoint4::new(Ipv4Addr::BROADCAST, 80),
+        };
+        let waits = table.half_open(&flow(1)).unwrap();
+        table.control.enable(false);
+        assert!(table.half_open(&flow(2)).is_none() && !table.arm_half_open(waits));
+        table.control.enable(true);
+        assert!(table.half_open(&flow(2)).is_some() && table.arm_half_open(waits));
+    }
 }

@@ -104,6 +104,8 @@ pub const FLOW_ARMED: u32 = 2;
 pub const FLOW_ACTIVE: u32 = 3;
 /// It was removed at the tick in the lower 24 bits.
 pub const FLOW_RESTING: u32 = 4;
+/// An entry to the inside that forwards SYN/ACKs alone; the lower 24 bits are its incarnation. The other half's is [`FLOW_BUSY`].
+pub const FLOW_HALF_OPEN: u32 = 5;
 
 /// An entry's direction.
 pub const TO_OUTSIDE: u8 = 0;
@@ -297,7 +299,7 @@ plain! {
         pub reserved: u8,
         /// The prefix.
         pub prefix: [u8; 16],
-        /// SIIT: the largest MSS option of a SYN, or `MSS_…`.
+        /// The largest MSS option of a SYN, of stateful translators a SYN/ACK's to the inside, or `MSS_…`.
         pub mss: u16,
         /// Zero.
         pub reserved1: u16,

@@ -31,6 +31,7 @@ mod error;
 #[cfg(feature = "ebpf")]
 mod fast_path;
 mod flows;
+mod half_open_share;
 mod hash;
 #[cfg(feature = "ebpf")]
 mod inherited;

@@ -5,7 +5,7 @@ use sixway_dataplane::mechanism::identity::Identity;
 use sixway_dataplane::nat::{Direction, Inside, NatProtocol, Outside};
 use sixway_dataplane::offload::{FastPath, FlowHandle, OffloadedFlow};
 use sixway_fastpath::layout::{
-    Config, FLOW_ACTIVE, FLOW_ARMED, FLOW_RESTING, KIND_NAT64, TO_INSIDE, TO_OUTSIDE, flow_state,
+    Config, FLOW_ACTIVE, FLOW_ARMED, FLOW_FREE, FLOW_RESTING, KIND_NAT64, TO_INSIDE, TO_OUTSIDE, flow_state,
 };
 use sixway_fastpath::{FastPathWriter, FlowTable};
 use sixway_wire::{Endpoint4, Endpoint6};
@@ -287,4 +287,79 @@ fn a_flow_that_says_something_else_than_its_translators_prefix_is_not_adopted() 
     table.set_translators(&other);
     let adopted = table.adopt(|_, _, _| panic!("it is not of the configuration"));
     assert_eq!((adopted.kept, adopted.gone, adopted.strays), (0, 0, 2));
+}
+
+#[test]
+fn half_open_flows_take_a_share_and_no_capacity_of_the_others() {
+    let table = table(800);
+    // An eighth may be half-open; half of these in any two seconds.
+    let half_open: Vec<_> = (0..200).map_while(|number| table.half_open(&flow(number))).collect();
+    assert_eq!((half_open.len(), table.used()), (50, 0));
+    let armed = (1_000..2_000).filter_map(|number| table.arm(&flow(number))).count();
+    assert!(armed >= 790, "{armed}: two buckets may be full");
+    assert_eq!(table.used(), armed as u32);
+}
+
+#[test]
+fn a_scan_leaves_the_table_to_established_flows() {
+    let table = table(800);
+    // Each is refused soon, and the next one is sent at the same moment.
+    for number in 0..100_000 {
+        if let Some(handle) = table.half_open(&flow(number)) {
+            table.remove(handle);
+        }
+    }
+    let armed = (200_000..201_000).filter_map(|number| table.arm(&flow(number))).count();
+    assert!(armed >= 790, "{armed}: what rests is little");
+}
+
+#[test]
+fn a_half_open_flow_is_armed_in_its_place() {
+    let table = table(1);
+    let handle = table.half_open(&flow(1)).unwrap();
+    let [out, into] = table.halves_of(handle);
+    assert!(table.is_half_open(handle));
+    assert!(table.arm_half_open(handle) && !table.is_half_open(handle));
+    assert_eq!((table.halves_of(handle), table.used()), ([out, into], 1));
+    assert_eq!([out, into].map(|slot| flow_state(table.read(slot).word)), [FLOW_ARMED; 2]);
+    assert!(table.activate(out, 0) && table.activate(into, 0));
+    table.remove(handle);
+    assert_eq!(table.used(), 0);
+    assert_eq!([out, into].map(|slot| flow_state(table.read(slot).word)), [FLOW_RESTING; 2]);
+}
+
+#[test]
+fn a_full_table_leaves_a_half_open_flow_as_it_is() {
+    let table = table(1);
+    let waits = table.half_open(&flow(1)).unwrap();
+    let other = table.arm(&flow(2)).unwrap();
+    assert!(!table.arm_half_open(waits) && table.is_half_open(waits));
+    table.remove(other);
+    assert!(table.arm_half_open(waits));
+    assert_eq!(table.used(), 1);
+}
+
+#[test]
+fn a_half_open_flow_that_is_removed_rests_to_the_inside_alone() {
+    let table = table(16);
+    let handle = table.half_open(&flow(1)).unwrap();
+    let [out, into] = table.halves_of(handle);
+    table.remove(handle);
+    assert_eq!([out, into].map(|slot| flow_state(table.read(slot).word)), [FLOW_FREE, FLOW_RESTING]);
+    assert_eq!(table.used(), 0);
+    // Its share is free again: one in eight, half of them in two seconds.
+    assert!(table.half_open(&flow(2)).is_none());
+}
+
+#[test]
+fn the_next_gateway_has_no_half_open_flows_and_says_nothing_of_them() {
+    let table = table(100);
+    let kept = activate(&table, 1);
+    let waits = table.half_open(&flow(4)).unwrap();
+    let adopted = table.adopt(|_, _, _| true);
+    assert_eq!((adopted.kept, adopted.refused, adopted.gone, adopted.strays), (1, 0, 0, 0));
+    assert!(table.is_active(table.halves_of(kept)[0]));
+    let state = |slot: usize| flow_state(table.read(slot).word);
+    assert_eq!(table.halves_of(waits).map(state), [FLOW_FREE, FLOW_RESTING]);
+    assert_eq!(table.entries().count(), 1);
 }

@@ -19,6 +19,7 @@ mod explicit;
 mod explicit_binding;
 mod free_set;
 mod growing_index;
+mod half_open;
 mod in_blocks;
 mod index;
 mod inside_key;

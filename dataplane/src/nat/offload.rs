@@ -3,6 +3,8 @@
 //! The engine decides; the fast path repeats the decision. An entry is a session of a stateful translator, with one half for each direction.
 //! An entry is armed first: its packets still come to the engine, and each leaves a [`mark`]. When the last packet that the engine has sent is
 //! the last that left its mark, no packet is in flight, and the half becomes active. So the packets of a flow are never reordered.
+//!
+//! The entry of a TCP session whose SYN came from inside may be half-open before: it forwards the SYN/ACK alone.
 
 use crate::direction::Direction;
 use crate::identity::Identity;
@@ -51,6 +53,16 @@ pub trait FastPath: Send {
 
     /// Creates an armed entry, both halves. `None`: the fast path is full or off.
     fn arm(&mut self, flow: &OffloadedFlow) -> Option<FlowHandle>;
+
+    /// Creates a half-open entry of a TCP session: it forwards SYN/ACKs from outside, and every other packet comes to the engine. `None`: the
+    /// fast path is full or off, or it has its share of such entries.
+    fn half_open(&mut self, flow: &OffloadedFlow) -> Option<FlowHandle>;
+
+    /// Whether an entry is half-open.
+    fn is_half_open(&self, handle: FlowHandle) -> bool;
+
+    /// Arms both halves of a half-open entry. `false`: the fast path is full or off, and the entry stays as it is.
+    fn arm_half_open(&mut self, handle: FlowHandle) -> bool;
 
     /// Makes a half active if the last packet that went by it left this mark. Whether it is active now.
     fn activate(&mut self, handle: FlowHandle, direction: Direction, mark: u32) -> bool;

@@ -3,6 +3,7 @@
 //! The usage of an entry is read on demand: when the session's lifetime seems to be over, when it is shown, when it ends. An entry is
 //! removed before its session leaves the states in which packets change nothing, and before its binding and its port are freed.
 
+use super::half_open::state_after;
 use super::inside_key::InsideKey;
 use super::offloading::last_of;
 use super::protocol::NatProtocol;
@@ -28,7 +29,7 @@ pub(crate) struct CurrentSession<I: InsideKey> {
     pub(crate) packets: [u64; 2],
     /// Octets out and in.
     pub(crate) octets: [u64; 2],
-    /// Its entry in the fast path.
+    /// Its entry in the fast path; a half-open one does not count.
     pub(crate) flow: Option<FlowHandle>,
 }
 
@@ -78,7 +79,8 @@ impl<I: InsideKey> StateTables<I> {
         }
         let links = self.sessions.links(slot);
         let is_open = matches!(state, SessionState::Udp | SessionState::Established | SessionState::Icmp);
-        if !is_open || links.flow().is_some() || links.stored().is_some() {
+        let half_open = links.flow().filter(|handle| self.offloading.is_half_open(*handle));
+        if !is_open || half_open != links.flow() || links.stored().is_some() {
             // A reset just before this packet.
             if state == SessionState::Trans {
                 self.sessions.bound_wait(slot);
@@ -88,7 +90,7 @@ impl<I: InsideKey> StateTables<I> {
         let Some(inside) = inside.0.mapped() else { return };
         let Some(mechanism) = self.offloading.mechanism() else { return };
         let flow = OffloadedFlow { mechanism, protocol, inside, outside, remote };
-        let Some(handle) = self.offloading.arm(slot, &flow, now) else {
+        let Some(handle) = self.offloading.arm(slot, (&flow, half_open), now) else {
             counters.flows_offload_refused += 1;
             return;
         };
@@ -133,14 +135,23 @@ impl<I: InsideKey> StateTables<I> {
         }
     }
 
-    /// Removes a session's entry from the fast path and adds its usage to the session. Whether it had one.
+    /// Removes a session's entry from the fast path and adds its usage to the session. Whether the session was offloaded.
     pub(super) fn take_back(&mut self, slot: u32) -> bool {
         let Some(handle) = self.sessions.links(slot).flow() else { return false };
+        let was_half_open = self.offloading.is_half_open(handle);
         self.sessions.links_mut(slot).set_flow(None);
         let usage = self.offloading.remove(slot, handle);
+        self.apply_answer(slot, &usage);
         self.sessions.absorb(slot, &usage);
         self.sessions.note_moving(self.offloading.is_any_moving());
-        true
+        !was_half_open
+    }
+
+    /// Removes a session's entry if it is half-open: another process could not adopt it.
+    pub(super) fn take_back_half_open(&mut self, slot: u32) {
+        if self.sessions.links(slot).flow().is_some_and(|handle| self.offloading.is_half_open(handle)) {
+            self.take_back(slot);
+        }
     }
 
     /// Withdraws the sessions that are being moved to the fast path: another process could not adopt them from there.
@@ -164,7 +175,9 @@ impl<I: InsideKey> StateTables<I> {
     /// Whether a session whose lifetime seems to be over had packets in the fast path since. If not, it is withdrawn.
     pub(super) fn lives_elsewhere(&mut self, slot: u32, clock: Clock, counters: &mut Counters) -> bool {
         let Some(handle) = self.sessions.links(slot).flow() else { return false };
-        if let Some(last) = last_of(&self.offloading.usage(handle)) {
+        let usage = self.offloading.usage(handle);
+        self.apply_answer(slot, &usage);
+        if let Some(last) = last_of(&usage) {
             self.sessions.lived(slot, last);
         }
         if !self.sessions.is_overdue(slot, clock) {
@@ -189,6 +202,7 @@ impl<I: InsideKey> StateTables<I> {
         let flow = self.sessions.links(slot).flow();
         let usage = flow.map_or_else(Usage::default, |handle| self.offloading.usage(handle));
         let mut session = *self.sessions.get(slot);
+        session.state = state_after(session.state, &usage);
         if let Some(last) = last_of(&usage) {
             lived(&mut session, last);
         }
@@ -197,7 +211,7 @@ impl<I: InsideKey> StateTables<I> {
             session,
             packets: [0, 1].map(|direction| packets[direction].wrapping_add(usage[direction].packets)),
             octets: [0, 1].map(|direction| octets[direction].wrapping_add(usage[direction].octets)),
-            flow,
+            flow: flow.filter(|handle| !self.offloading.is_half_open(*handle)),
         }
     }
 }

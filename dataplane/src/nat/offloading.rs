@@ -145,12 +145,31 @@ impl Offloading {
         self.mechanism
     }
 
-    /// Makes an armed entry for a session, which is on its way from now on. `None`: refused.
-    pub(super) fn arm(&mut self, slot: u32, flow: &OffloadedFlow, now: Instant) -> Option<FlowHandle> {
+    /// Makes a half-open entry for a session. `None`: refused.
+    pub(super) fn half_open(&mut self, flow: &OffloadedFlow) -> Option<FlowHandle> {
+        self.fast_path.as_mut()?.half_open(flow)
+    }
+
+    /// Whether an entry is half-open.
+    pub(super) fn is_half_open(&self, handle: FlowHandle) -> bool {
+        self.fast_path.as_ref().is_some_and(|fast_path| fast_path.is_half_open(handle))
+    }
+
+    /// Makes an armed entry for a session, or arms the half-open one that it has. It is on its way from now on. `None`: refused.
+    pub(super) fn arm(
+        &mut self,
+        slot: u32,
+        (flow, half_open): (&OffloadedFlow, Option<FlowHandle>),
+        now: Instant,
+    ) -> Option<FlowHandle> {
         if self.moving.is_full() && self.waiting.len() + 2 > MOST_WAITING {
             return None;
         }
-        let handle = self.fast_path.as_mut()?.arm(flow)?;
+        let fast_path = self.fast_path.as_mut()?;
+        let handle = match half_open {
+            Some(handle) => fast_path.arm_half_open(handle).then_some(handle),
+            None => fast_path.arm(flow),
+        }?;
         if self.moving.is_full() {
             let wait =
                 |direction| Waiting { slot, handle, direction, armed: now, since: now, was_moving: false };

@@ -113,6 +113,7 @@ impl<I: InsideKey> StateTables<I> {
     /// A session as another process is to have it. `None`: the slot holds none that could continue there, or the fast path has it, which
     /// then knows of its last packet.
     pub(crate) fn save(&mut self, slot: u32, clock: Clock) -> Option<SavedSession<I>> {
+        self.take_back_half_open(slot);
         self.touch(slot);
         let present = self.present(slot);
         let (session, links) = (present.session, self.sessions.links(slot));

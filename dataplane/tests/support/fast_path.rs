@@ -3,7 +3,7 @@
 use sixway_dataplane::Instant;
 use sixway_dataplane::nat::{Direction, NatProtocol};
 use sixway_dataplane::offload::{FastPath, FlowHandle, HalfUsage, OffloadedFlow, Usage, mark};
-use sixway_dataplane::parse::{Addresses, FIN, Packet, RST, SYN, Transport, parse};
+use sixway_dataplane::parse::{ACK, Addresses, FIN, Packet, RST, SYN, Transport, parse};
 use sixway_wire::Endpoint4;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -16,6 +16,8 @@ pub enum Word {
     Armed(u32),
     /// Packets are forwarded.
     Active,
+    /// SYN/ACKs from outside are forwarded, and other packets go to the engine and leave no mark.
+    HalfOpen,
 }
 
 /// An entry.
@@ -36,8 +38,10 @@ pub struct Table {
     next: u32,
     /// The maximum number of entries.
     pub most: usize,
-    /// How often an entry was asked for.
+    /// How often an armed entry was asked for.
     pub asked: u32,
+    /// The maximum number of half-open entries.
+    pub most_half_open: usize,
 }
 
 /// What the program does with a packet.
@@ -56,6 +60,8 @@ pub struct MemoryFastPath(Arc<Mutex<Table>>);
 /// A packet's flow: a way, and whose it is.
 struct Key {
     way: Direction,
+    /// It is a SYN/ACK from outside.
+    is_answer: bool,
     protocol: NatProtocol,
     near: (std::net::IpAddr, u16),
     remote: Endpoint4,
@@ -109,6 +115,7 @@ impl MemoryFastPath {
         let is_turned = key.way == Direction::Out && is_of_pool(flow.remote.address);
         let again = Key {
             way: Direction::In,
+            is_answer: false,
             protocol: key.protocol,
             near: (flow.remote.address.into(), flow.remote.port),
             remote: flow.outside.0,
@@ -146,18 +153,22 @@ impl Key {
             return None;
         }
         let protocol = NatProtocol::of(packet.protocol)?;
-        if protocol == NatProtocol::Tcp && tcp_flags & (FIN | SYN | RST) != 0 {
+        let changes = protocol == NatProtocol::Tcp && tcp_flags & (FIN | SYN | RST) != 0;
+        let is_answer = changes && tcp_flags & (FIN | SYN | RST | ACK) == SYN | ACK;
+        if changes && (is_out || !is_answer) {
             return None;
         }
         Some(match packet.addresses {
             Addresses::V6 { source: host, destination: image } => Self {
                 way: Direction::Out,
+                is_answer,
                 protocol,
                 near: (host.into(), source),
                 remote: Endpoint4::new(Ipv4Addr::from_bits(image.to_bits() as u32), destination),
             },
             Addresses::V4 { source: remote, destination: outside } => Self {
                 way: Direction::In,
+                is_answer,
                 protocol,
                 near: (outside.into(), destination),
                 remote: Endpoint4::new(remote, source),
@@ -179,12 +190,32 @@ impl Table {
     fn active(&mut self, key: &Key, mark: u32) -> Option<FlowHandle> {
         let (handle, entry) = self.entries.iter_mut().find(|(_, entry)| key.is_of(&entry.flow))?;
         match &mut entry.words[key.way as usize] {
-            Word::Armed(last) => {
+            Word::HalfOpen if key.is_answer => Some(FlowHandle(*handle)),
+            Word::Active if !key.is_answer => Some(FlowHandle(*handle)),
+            Word::Armed(last) if !key.is_answer => {
                 *last = mark;
                 None
             }
-            Word::Active => Some(FlowHandle(*handle)),
+            Word::HalfOpen | Word::Armed(_) | Word::Active => None,
         }
+    }
+
+    /// Entries that are not half-open.
+    fn whole(&self) -> usize {
+        self.entries.values().filter(|entry| entry.words != [Word::HalfOpen; 2]).count()
+    }
+
+    fn add(&mut self, flow: &OffloadedFlow, word: Word) -> FlowHandle {
+        let is_same = |other: &OffloadedFlow| {
+            other.protocol == flow.protocol
+                && other.remote == flow.remote
+                && (other.inside == flow.inside || other.outside == flow.outside)
+        };
+        assert!(!self.entries.values().any(|entry| is_same(&entry.flow)), "a second entry for {flow:?}");
+        self.next += 1;
+        let entry = Entry { flow: *flow, words: [word; 2], usage: Usage::default(), touched: None };
+        self.entries.insert(self.next, entry);
+        FlowHandle(self.next)
     }
 
     fn entry(&mut self, handle: FlowHandle) -> &mut Entry {
@@ -200,20 +231,29 @@ impl FastPath for MemoryFastPath {
     fn arm(&mut self, flow: &OffloadedFlow) -> Option<FlowHandle> {
         let mut table = self.table();
         table.asked += 1;
-        let is_same = |other: &OffloadedFlow| {
-            other.protocol == flow.protocol
-                && other.remote == flow.remote
-                && (other.inside == flow.inside || other.outside == flow.outside)
-        };
-        assert!(!table.entries.values().any(|entry| is_same(&entry.flow)), "a second entry for {flow:?}");
-        if table.entries.len() == table.most {
-            return None;
+        (table.whole() < table.most).then(|| table.add(flow, Word::Armed(0)))
+    }
+
+    fn half_open(&mut self, flow: &OffloadedFlow) -> Option<FlowHandle> {
+        let mut table = self.table();
+        let half_open = table.entries.len() - table.whole();
+        (half_open < table.most_half_open).then(|| table.add(flow, Word::HalfOpen))
+    }
+
+    fn is_half_open(&self, handle: FlowHandle) -> bool {
+        self.table().entry(handle).words == [Word::HalfOpen; 2]
+    }
+
+    fn arm_half_open(&mut self, handle: FlowHandle) -> bool {
+        let mut table = self.table();
+        table.asked += 1;
+        let is_room = table.whole() < table.most;
+        let words = &mut table.entry(handle).words;
+        assert_eq!(*words, [Word::HalfOpen; 2]);
+        if is_room {
+            *words = [Word::Armed(0); 2];
         }
-        table.next += 1;
-        let handle = table.next;
-        let entry = Entry { flow: *flow, words: [Word::Armed(0); 2], usage: Usage::default(), touched: None };
-        table.entries.insert(handle, entry);
-        Some(FlowHandle(handle))
+        is_room
     }
 
     fn activate(&mut self, handle: FlowHandle, way: Direction, mark: u32) -> bool {

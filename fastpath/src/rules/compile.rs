@@ -47,10 +47,11 @@ impl Offer {
         offer
     }
 
-    /// SYNs of the stateless mechanisms pass the host's packet filter.
+    /// SYNs of the stateless mechanisms pass the host's packet filter. Of the stateful ones, whose SYNs are the engine's, there are SYN/ACKs alone.
     fn leave_syn_to_engine(&mut self) {
         let config = &mut self.rules.config;
-        config.translators.iter_mut().for_each(|one| one.mss = MSS_ENGINE);
+        let stateless = config.translators.iter_mut().filter(|one| one.kind == KIND_SIIT);
+        stateless.for_each(|one| one.mss = MSS_ENGINE);
         config.tunnels.iter_mut().for_each(|one| one.mss = MSS_ENGINE);
     }
 

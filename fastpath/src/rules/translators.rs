@@ -21,6 +21,9 @@ use sixway_dataplane::translate::Policy;
 use sixway_dataplane::translate::address::Rfc6052;
 use sixway_wire::Prefix4;
 
+/// Octets of an IPv4 and a TCP header, which the MSS does not count.
+const HEADERS: u16 = 40;
+
 /// Puts translators into their slots. On an error no stateless mechanism can be offloaded, because the owner of a packet would be unknown.
 pub(super) fn set_translators(
     offer: &mut Offer,
@@ -114,8 +117,13 @@ fn set_nat44(offer: &mut Offer, nat44: &Nat44Config, slot: usize) {
         return offer.refuse(Mechanism::Other(Kind::Nat44), why);
     }
     let config = &mut offer.rules.config;
-    config.translators[slot] =
-        Translator { kind: KIND_NAT44, identity: Identity::of_nat44().number(), ..Translator::zero() };
+    let mss = config.mtu4.saturating_sub(HEADERS);
+    config.translators[slot] = Translator {
+        kind: KIND_NAT44,
+        identity: Identity::of_nat44().number(),
+        mss: if nat44.policy.clamp_mss { mss } else { MSS_STAYS },
+        ..Translator::zero()
+    };
     config.nat44 = (slot + 1) as u8;
     config.inside4.iter_mut().zip(&nat44.inside).for_each(|(place, inside)| *place = network(*inside));
     config.inside4_count = nat44.inside.len() as u32;

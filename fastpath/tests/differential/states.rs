@@ -11,7 +11,8 @@ use sixway_dataplane::engine::Engine;
 use sixway_dataplane::nat::{Direction, NatProtocol};
 use sixway_dataplane::offload::{FastPath, FlowHandle, mark};
 use sixway_fastpath::layout::{
-    Config, FLOW_ACTIVE, FLOW_ARMED, FLOW_RESTING, Flow, PASSED, flow_state, flow_word,
+    Config, FLOW_ACTIVE, FLOW_ARMED, FLOW_BUSY, FLOW_FREE, FLOW_HALF_OPEN, FLOW_RESTING, Flow, PASSED,
+    flow_state, flow_word,
 };
 use std::time::Duration;
 
@@ -475,5 +476,54 @@ fn from_a_host_of_one_translator_to_the_pool_of_another_packets_are_left_to_the_
             stage.rig.install(&session.flow());
         }
         assert!(!stage.is_forwarded(&six, true) && !stage.is_forwarded(&four, true));
+    });
+}
+
+/// SYN/ACKs from outside go by it, whatever they say of congestion, and nothing else does: not even what an active entry would forward.
+#[test]
+fn a_half_open_entry_forwards_syn_acks_from_outside_alone() {
+    at_both_hooks(unchanged, |mut stage| {
+        let session = stage.usual().into_iter().find(|one| one.protocol == NatProtocol::Tcp).unwrap();
+        let handle = stage.rig.writer.half_open(&session.flow()).unwrap();
+        assert!(stage.rig.writer.is_half_open(handle));
+        let words = |stage: &Stage| stage.halves(handle).map(|half| half.word);
+        let before = words(&stage);
+        assert_eq!(before.map(flow_state), [FLOW_BUSY, FLOW_HALF_OPEN]);
+        for flags in 0..=255 {
+            for (port, outward) in [(Port::Inner, true), (Port::Outer, false)] {
+                let frame = framed(port, &session.packet(outward, flags));
+                let ran = stage.rig.run(&frame, stage.scene.index(port));
+                let is_answer = !outward && flags & 0x17 == 0x12;
+                assert_eq!(ran.verdict == Ruling::Redirect, is_answer, "{outward} {flags:#x}");
+            }
+        }
+        assert_eq!(words(&stage), before);
+        // ECE, CWR, PSH and URG may be set or not.
+        let usage = stage.rig.writer.usage(handle);
+        assert_eq!(usage.map(|half| half.packets), [0, 16]);
+        assert_eq!(stage.rig.counted(stage.counter() + 1).0, 16);
+        assert!(stage.rig.writer.arm_half_open(handle) && !stage.rig.writer.is_half_open(handle));
+        let answer = framed(Port::Outer, &session.packet(false, 0x12));
+        assert_eq!(stage.rig.run(&answer, stage.scene.index(Port::Outer)).verdict, Ruling::Pass);
+        stage.rig.writer.force(handle);
+        assert!(stage.is_forwarded(&session, true) && stage.is_forwarded(&session, false));
+        assert_eq!(stage.rig.run(&answer, stage.scene.index(Port::Outer)).verdict, Ruling::Pass);
+    });
+}
+
+#[test]
+fn a_half_open_entry_that_was_removed_forwards_nothing() {
+    at_both_hooks(unchanged, |mut stage| {
+        let session = stage.usual().into_iter().find(|one| one.protocol == NatProtocol::Tcp).unwrap();
+        let answer = framed(Port::Outer, &session.packet(false, 0x12));
+        let is_answered = |stage: &Stage| {
+            stage.rig.run(&answer, stage.scene.index(Port::Outer)).verdict == Ruling::Redirect
+        };
+        let handle = stage.rig.writer.half_open(&session.flow()).unwrap();
+        assert!(is_answered(&stage));
+        let usage = stage.rig.writer.remove(handle);
+        assert_eq!(usage.map(|half| half.packets), [0, 1]);
+        assert!(!is_answered(&stage));
+        assert_eq!(stage.halves(handle).map(|half| flow_state(half.word)), [FLOW_FREE, FLOW_RESTING]);
     });
 }

@@ -77,10 +77,11 @@ impl<I: InsideKey> Engine<I> {
         let earlier = arrival.earlier_mark();
         let octets = || arrival.octets().get(transport).unwrap_or_default();
         let its_mark = || earlier.unwrap_or_else(|| mark(probe.protocol, octets()));
-        if Segment::of(probe.flags) != Segment::Data {
-            self.tables.reclaim(slot, counters);
-        } else if !self.tables.moves(slot, direction, its_mark, now) {
-            self.tables.offload(slot, (direction, arrival.segments()), now, counters);
+        match Segment::of(probe.flags) {
+            Segment::Syn if direction == Direction::Out && self.tables.await_answer(slot) => {}
+            Segment::Syn | Segment::Fin | Segment::Rst => self.tables.reclaim(slot, counters),
+            Segment::Data if self.tables.moves(slot, direction, its_mark, now) => {}
+            Segment::Data => self.tables.offload(slot, (direction, arrival.segments()), now, counters),
         }
     }
 

@@ -48,7 +48,8 @@ impl<I: InsideKey> Engine<I> {
                 Found::Stored => return Ok(mechanism.held()),
             }
         };
-        if self.tables.sessions.get(slot).state == SessionState::OutsideInitStored {
+        let state = self.tables.sessions.get(slot).state;
+        if state == SessionState::OutsideInitStored {
             return Err(DropReason::SynAwaitsInside);
         }
         let (segments, octets) = (arrival.segments(), arrival.packet().length);
@@ -56,6 +57,9 @@ impl<I: InsideKey> Engine<I> {
         let segment = Segment::of(probe.flags);
         if is_notable | (segment != Segment::Data) {
             self.offload_or_reclaim(slot, Direction::In, arrival, probe, counters);
+        }
+        if state == SessionState::InsideInit && segment == Segment::Data {
+            self.tables.learn_answer(slot);
         }
         self.tables.sessions.advance(slot, Direction::In, segment, self.clock);
         Ok(Self::inward(self.tables.sessions.get(slot).inside, probe, mechanism))

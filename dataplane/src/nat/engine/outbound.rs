@@ -49,7 +49,11 @@ impl<I: InsideKey> Engine<I> {
         if is_notable | (segment != Segment::Data) {
             self.offload_or_reclaim(slot, Direction::Out, arrival, probe, counters);
         }
-        let before = self.tables.sessions.get(slot).state;
+        let mut before = self.tables.sessions.get(slot).state;
+        if before == SessionState::InsideInit && segment == Segment::Data {
+            self.tables.learn_answer(slot);
+            before = self.tables.sessions.get(slot).state;
+        }
         self.tables.sessions.advance(slot, Direction::Out, segment, self.clock);
         let session = self.tables.sessions.get(slot);
         let (outside, state) = (session.outside, session.state);

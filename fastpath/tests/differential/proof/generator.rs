@@ -3,7 +3,7 @@
 use super::choices::Choices;
 use super::draft::{Addresses, Draft};
 use super::scene::{Port, VLAN};
-use super::sessions::Session;
+use super::sessions::{Entry, Session};
 use super::trouble::{self, Trouble};
 use super::world::{OUT, PacketAddresses, World};
 use std::net::Ipv4Addr;
@@ -39,8 +39,14 @@ pub fn input(world: &World, sessions: &[Session], choices: &mut Choices) -> Inpu
     let port = if lane.counter % 2 == OUT { Port::Inner } else { Port::Outer };
     let port = if made.session.is_none() && choices.one_in(8) { Port::Tagged } else { port };
     let (frame, port) = framed(&troubles, octets, port, choices);
-    let is_armed = made.session.is_some_and(|session| session.is_armed);
-    let is_plain = troubles.is_empty() && !is_armed && !made.has_late_mss;
+    let is_the_entrys = made.session.is_none_or(|session| match session.entry {
+        Entry::Armed => false,
+        Entry::Active => true,
+        Entry::HalfOpen => {
+            lane.counter % 2 != OUT && made.draft.body.get(13).is_some_and(|flags| is_syn_ack(*flags))
+        }
+    });
+    let is_plain = troubles.is_empty() && is_the_entrys && !made.has_late_mss;
     Input { frame, port, counter: lane.counter, is_plain, troubles }
 }
 
@@ -112,6 +118,9 @@ fn load(draft: &mut Draft, session: Option<(&Session, bool)>, choices: &mut Choi
     let flags = choices.of(&[0x10, 0x18, 0x10, 0x18, 0x30, 0xd0, 0x50]);
     let options: &[u8] = if choices.one_in(3) { &[1, 1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 7] } else { &[] };
     if let Some((session, outward)) = session {
+        if session.entry == Entry::HalfOpen && !choices.one_in(4) {
+            return connection(draft, session.ports(outward), &[], choices);
+        }
         session.load(draft, outward, (flags, options), &data);
         return false;
     }
@@ -130,7 +139,7 @@ fn load(draft: &mut Draft, session: Option<(&Session, bool)>, choices: &mut Choi
 
 /// A packet that begins or ends a TCP connection. Whether it has a late MSS option.
 fn connection(draft: &mut Draft, ports: (u16, u16), data: &[u8], choices: &mut Choices) -> bool {
-    let flags = choices.of(&[0x02, 0x02, 0x12, 0xc2, 0x11, 0x01, 0x04, 0x14, 0x03, 0x06]);
+    let flags = choices.of(&[0x02, 0x02, 0x12, 0x12, 0x52, 0xc2, 0x11, 0x01, 0x04, 0x14, 0x03, 0x06]);
     let mss: u16 =
         choices.of(&[0, 1, 2, 536, 1_220, 1_221, 1_400, 1_420, 1_421, 1_440, 1_460, 8_960, 65_534, 65_535]);
     let [high, low] = mss.to_be_bytes();
@@ -149,6 +158,11 @@ fn connection(draft: &mut Draft, ports: (u16, u16), data: &[u8], choices: &mut C
     };
     draft.tcp(ports.0, ports.1, flags, &options, data);
     is_late && flags & 0x02 != 0
+}
+
+/// Whether TCP flags are those of a SYN/ACK, whatever it says of congestion.
+fn is_syn_ack(flags: u8) -> bool {
+    flags & 0x17 == 0x12
 }
 
 /// Octets of data: few, many, and those that make packets as large as something allows, or nearly.

@@ -7,7 +7,7 @@ use super::oracle::{self, Expected, Forwarded, Oracle};
 use super::rig::{Hook, Ran, Rig, Ruling};
 use super::routes::Target;
 use super::scene::{Port, Scene, VLAN};
-use super::sessions::{self, Session};
+use super::sessions::{self, Entry, Session};
 use super::world::{NAT44, NAT64, OUT, SIIT, World};
 use sixway_dataplane::Instant;
 use sixway_dataplane::engine::Engine;
@@ -40,11 +40,11 @@ impl<'a> Harness<'a> {
         let mut engine = Engine::new(&world.config).unwrap();
         let sessions = sessions::establish(world, &mut engine, NOW);
         for session in &sessions {
-            if session.is_armed {
-                rig.writer.arm(&session.flow()).unwrap();
-            } else {
-                rig.install(&session.flow());
-            }
+            match session.entry {
+                Entry::Armed => rig.writer.arm(&session.flow()).unwrap(),
+                Entry::Active => rig.install(&session.flow()),
+                Entry::HalfOpen => rig.writer.half_open(&session.flow()).unwrap(),
+            };
         }
         Self { world, scene, hook, rig, engine: RefCell::new(engine), sessions }
     }

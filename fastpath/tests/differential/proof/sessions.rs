@@ -23,8 +23,17 @@ pub struct Session {
     pub remote: Endpoint4,
     /// The remote address as the inside knows it.
     pub remote6: Ipv6Addr,
-    /// Its entry is to be armed, but not active.
-    pub is_armed: bool,
+    /// What its entry is to be.
+    pub entry: Entry,
+}
+
+/// The state of a session's entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    Armed,
+    Active,
+    /// Nothing but its SYN has come.
+    HalfOpen,
 }
 
 /// Remote networks, by the second octet: those with each kind of next hop.
@@ -95,11 +104,19 @@ pub fn establish(world: &World, engine: &mut Engine, now: Instant) -> Vec<Sessio
             sessions.extend(hairpin);
         }
     }
-    for (mechanism, translator) in translators.enumerate() {
+    for (mechanism, translator) in translators.clone().enumerate() {
         for at in 0..REMOTES.len() {
             let mut session = session(translator, (at, at), NatProtocol::Icmp, &mut random);
             session.mechanism = mechanism as u8;
             session.begin(engine, now);
+            sessions.push(session);
+        }
+    }
+    for (mechanism, translator) in translators.enumerate() {
+        for at in 0..REMOTES.len() {
+            let mut session = session(translator, (at, at), NatProtocol::Tcp, &mut random);
+            (session.mechanism, session.entry) = (mechanism as u8, Entry::HalfOpen);
+            session.learn(&pass(engine, session.packet(true, 2), now));
             sessions.push(session);
         }
     }
@@ -125,8 +142,8 @@ fn session(
     };
     let remote = Endpoint4::new(Ipv4Addr::new(45, REMOTES[at], 0, last), port);
     let remote6 = translator.remote6(remote.address);
-    let (identity, is_armed) = (translator.identity(), at == 9);
-    Session { mechanism: 0, identity, protocol, inside, outside: remote, remote, remote6, is_armed }
+    let (identity, entry) = (translator.identity(), if at == 9 { Entry::Armed } else { Entry::Active });
+    Session { mechanism: 0, identity, protocol, inside, outside: remote, remote, remote6, entry }
 }
 
 /// Another inside host calls the outside endpoint of this session's host (RFC 6146 §3.8): two sessions; one's outside endpoint

@@ -1,0 +1,231 @@
+//! SYN/ACKs that the fast path forwards: an engine that does not see them has the sessions of one that does.
+
+use crate::support;
+use crate::support::fast_path::{Fate, MemoryFastPath, Word};
+use crate::support::{v4, v6};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use sixway_dataplane::engine::{Engine, EngineConfig};
+use sixway_dataplane::nat::{SavedSession, Selection, SessionRow};
+use sixway_dataplane::stateful::Stateful as _;
+use sixway_dataplane::{Frame, Instant, Outbox};
+use sixway_trial::budget;
+use std::time::Duration;
+
+const SYN: u8 = 2;
+const SYN_ACK: u8 = 18;
+const ACK: u8 = 16;
+const FIN_ACK: u8 = 17;
+const RST: u8 = 4;
+const SERVER: &str = "203.0.113.2";
+const SERVER6: &str = "64:ff9b::203.0.113.2";
+const OUTSIDE: &str = "192.0.2.1";
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// A packet of the client at this port comes.
+    Comes { port: u16, outbound: bool, flags: u8 },
+    /// Time passes, in seconds.
+    Passes(u32),
+    /// The sessions are saved, as for another process.
+    Saves,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let out = prop_oneof![4 => Just(SYN), 4 => Just(ACK), 1 => Just(FIN_ACK), 1 => Just(RST)];
+    let into =
+        prop_oneof![5 => Just(SYN_ACK), 3 => Just(ACK), 1 => Just(SYN), 1 => Just(FIN_ACK), 1 => Just(RST)];
+    prop_oneof![
+        6 => (1u16..4, out).prop_map(|(port, flags)| Step::Comes { port, outbound: true, flags }),
+        6 => (1u16..4, into).prop_map(|(port, flags)| Step::Comes { port, outbound: false, flags }),
+        1 => (1u32..10).prop_map(Step::Passes),
+        1 => (200u32..300).prop_map(Step::Passes),
+        1 => (7_000u32..8_000).prop_map(Step::Passes),
+        1 => Just(Step::Saves),
+    ]
+}
+
+/// A gateway: an engine, and the fast path before it.
+struct Gateway {
+    engine: Engine,
+    path: MemoryFastPath,
+    answers: u32,
+}
+
+impl Gateway {
+    /// With room for this number of half-open entries.
+    fn new(half_open: usize) -> Self {
+        let mut config = EngineConfig { seed: [1, 2], ..EngineConfig::default() };
+        let mut nat64 = support::nat64();
+        nat64.pool.addresses = vec![format!("{OUTSIDE}/32").parse().unwrap()];
+        config.nat64.push(nat64);
+        let mut engine = Engine::new(&config).unwrap();
+        let path = MemoryFastPath::new(100);
+        path.table().most_half_open = half_open;
+        engine.set_fast_path(Box::new(path.clone()), 1_024);
+        Self { engine, path, answers: 0 }
+    }
+
+    fn rows(&mut self, now: Instant) -> Vec<SessionRow> {
+        let mut rows = Vec::new();
+        self.engine.nat64()[0].sessions(0, u32::MAX, &Selection::default(), now, &mut rows);
+        rows.sort_by_key(|row| row.inside);
+        // A SYN/ACK that the fast path counts makes no session due for it.
+        rows.iter_mut().for_each(|row| row.offloaded = false);
+        rows
+    }
+
+    /// A packet comes: whether it leaves.
+    fn comes(&mut self, packet: &[u8], now: Instant) -> bool {
+        if self.path.meets(packet, now) == Fate::Forwarded {
+            self.answers += 1;
+            return true;
+        }
+        let mut frames = [Frame::holding(packet)];
+        self.engine.process(&mut frames, now, &mut Outbox::new(64));
+        frames[0].verdict.leaves()
+    }
+
+    fn saved(&mut self, now: Instant) -> Vec<SavedSession> {
+        let mut saved = Vec::new();
+        self.engine.nat64()[0].export(0, u32::MAX, now, &mut saved);
+        saved.sort_by_key(|session| session.inside);
+        saved
+    }
+}
+
+/// Two gateways that get the same packets. One's fast path has half-open entries.
+struct Pair {
+    gateways: [Gateway; 2],
+    now: Instant,
+}
+
+impl Pair {
+    fn new() -> Self {
+        Self { gateways: [Gateway::new(0), Gateway::new(2)], now: Instant::from_secs(1_000) }
+    }
+
+    fn packet(&mut self, port: u16, outbound: bool, flags: u8) -> Option<Vec<u8>> {
+        if outbound {
+            return Some(v6("2001:db8:1::1", SERVER6).tcp(port, 80, flags, &[]).octets());
+        }
+        let rows = self.gateways[0].rows(self.now);
+        let inside = rows.iter().find(|row| row.inside.is_some_and(|inside| inside.0.port == port))?;
+        Some(v4(SERVER, OUTSIDE).tcp(80, inside.outside.0.port, flags, &[]).octets())
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Comes { port, outbound, flags } => {
+                let Some(packet) = self.packet(port, outbound, flags) else { return };
+                let now = self.now;
+                let [one, other] = self.gateways.each_mut().map(|gateway| gateway.comes(&packet, now));
+                assert_eq!(one, other, "whether it leaves");
+            }
+            Step::Passes(seconds) => {
+                self.now = self.now + Duration::from_secs(seconds.into());
+                let now = self.now;
+                for gateway in &mut self.gateways {
+                    gateway.engine.tick(now, &mut Outbox::new(64));
+                }
+            }
+            Step::Saves => {
+                let now = self.now;
+                let [one, other] = self.gateways.each_mut().map(|gateway| gateway.saved(now));
+                assert_eq!(one, other);
+                assert_eq!(self.gateways[1].path.len(), 0, "another process has none of them");
+            }
+        }
+        let now = self.now;
+        let [one, other] = self.gateways.each_mut().map(|gateway| gateway.rows(now));
+        assert_eq!(one, other);
+        let counts = self.gateways.each_ref().map(|gateway| {
+            let counters = gateway.engine.counters();
+            (
+                counters.sessions_made,
+                counters.sessions_ended,
+                counters.bindings_made,
+                counters.flows_withdrawn,
+            )
+        });
+        assert_eq!(counts[0], counts[1]);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(budget(600)))]
+
+    #[test]
+    fn sessions_are_those_of_an_engine_that_sees_the_syn_ack(steps in prop::collection::vec(step(), 1..60)) {
+        let mut pair = Pair::new();
+        for step in steps {
+            pair.step(step);
+        }
+        prop_assert_eq!(pair.gateways[0].answers, 0);
+    }
+}
+
+#[test]
+fn the_steps_reach_half_open_entries() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut answers = 0;
+    for _ in 0..100 {
+        let mut pair = Pair::new();
+        for step in prop::collection::vec(step(), 60).new_tree(&mut runner).unwrap().current() {
+            pair.step(step);
+        }
+        answers += pair.gateways[1].answers;
+    }
+    assert!(answers > 100, "{answers}");
+}
+
+/// A connection opens, without its SYN/ACK at the engine.
+fn opened() -> Pair {
+    let mut pair = Pair::new();
+    for (outbound, flags) in [(true, SYN), (false, SYN_ACK), (true, ACK)] {
+        pair.step(Step::Comes { port: 1, outbound, flags });
+    }
+    assert_eq!(pair.gateways[1].answers, 1);
+    pair
+}
+
+#[test]
+fn an_opened_connection_keeps_its_entry_and_is_offloaded_with_it() {
+    let mut pair = opened();
+    let (handle, entry) = pair.gateways[1].path.only();
+    assert_eq!(entry.words, [Word::HalfOpen; 2]);
+    for _ in 0..=1_024 {
+        pair.step(Step::Comes { port: 1, outbound: false, flags: ACK });
+        if pair.gateways[1].path.only().1.words != [Word::HalfOpen; 2] {
+            break;
+        }
+    }
+    let (now, entry) = pair.gateways[1].path.only();
+    assert_eq!(now, handle);
+    assert!(matches!(entry.words, [Word::Armed(_), Word::Armed(_)]), "{:?}", entry.words);
+    assert_eq!(pair.gateways[1].engine.counters().flows_offloaded, 1);
+}
+
+#[test]
+fn a_full_fast_path_leaves_the_entry_half_open() {
+    let mut pair = opened();
+    pair.gateways.iter().for_each(|gateway| gateway.path.table().most = 0);
+    for _ in 0..1_024 {
+        pair.step(Step::Comes { port: 1, outbound: false, flags: ACK });
+    }
+    assert_eq!(pair.gateways[1].path.only().1.words, [Word::HalfOpen; 2]);
+    assert_eq!(pair.gateways[1].engine.counters().flows_offload_refused, 1);
+    pair.step(Step::Comes { port: 1, outbound: true, flags: FIN_ACK });
+    assert_eq!(pair.gateways[1].path.len(), 0);
+}
+
+#[test]
+fn an_unanswered_syn_keeps_its_entry_no_longer_than_its_session() {
+    let mut pair = Pair::new();
+    pair.step(Step::Comes { port: 1, outbound: true, flags: SYN });
+    pair.step(Step::Passes(200));
+    pair.step(Step::Comes { port: 1, outbound: true, flags: SYN });
+    assert_eq!(pair.gateways[1].path.len(), 1, "it waits once more");
+    pair.step(Step::Passes(250));
+    assert_eq!(pair.gateways[1].path.len(), 0);
+}
