@@ -206,6 +206,21 @@ fn an_opened_connection_keeps_its_entry_and_is_offloaded_with_it() {
     assert_eq!(pair.gateways[1].engine.counters().flows_offloaded, 1);
 }
 
+/// The host's packet filter may drop what comes from this server.
+#[test]
+fn a_connection_is_not_offloaded_before_a_packet_from_outside_has_come_to_the_engine() {
+    let mut pair = opened();
+    let more = |pair: &mut Pair| {
+        for _ in 0..=1_024 {
+            pair.step(Step::Comes { port: 1, outbound: true, flags: ACK });
+        }
+        pair.gateways[1].path.only().1.words
+    };
+    assert_eq!(more(&mut pair), [Word::HalfOpen; 2]);
+    pair.step(Step::Comes { port: 1, outbound: false, flags: ACK });
+    assert_ne!(more(&mut pair), [Word::HalfOpen; 2]);
+}
+
 #[test]
 fn a_full_fast_path_leaves_the_entry_half_open() {
     let mut pair = opened();

@@ -15,7 +15,7 @@ use crate::half_open_share::HalfOpenShare;
 use crate::hash::{Keys, hash, slots, words};
 use crate::layout::{
     BUCKET, Bucket, Config, FLOW_ACTIVE, FLOW_ARMED, FLOW_BUSY, FLOW_FREE, FLOW_HALF_OPEN, FLOW_RESTING,
-    Flow, KIND_NAT44, KIND_NAT64, TO_INSIDE, TO_OUTSIDE, TRANSLATORS, flow_state, flow_word,
+    Flow, KIND_NAT44, KIND_NAT64, MSS_ENGINE, TO_INSIDE, TO_OUTSIDE, TRANSLATORS, flow_state, flow_word,
 };
 use crate::memory::{Mapping, SharedFlow};
 use crate::slots::Slots;
@@ -33,7 +33,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::{Arc, RwLock};
 
 /// Ticks for which a removed entry is not reused: 2 s, much longer than a program that found it can run.
-pub(crate) const REST: u32 = 1_908;
+const REST: u32 = 1_908;
 
 /// The word of a half-open flow's half to the outside: the programs never find it.
 pub(crate) const AWAITS_ANSWER: u32 = flow_word(FLOW_BUSY, 1);
@@ -55,7 +55,16 @@ pub struct FlowTable {
     used: AtomicU32,
     half_open: HalfOpenShare,
     incarnation: AtomicU32,
-    translators: RwLock<[Option<(Identity, Translation)>; TRANSLATORS]>,
+    translators: RwLock<[Option<Owner>; TRANSLATORS]>,
+}
+
+/// The stateful translator of a slot.
+#[derive(Clone, Copy, Debug)]
+struct Owner {
+    identity: Identity,
+    translation: Translation,
+    /// The programs forward its SYN/ACKs.
+    has_half_open: bool,
 }
 
 /// What a stateful translator does to addresses.
@@ -110,7 +119,7 @@ impl FlowTable {
             buckets,
             capacity,
             used: AtomicU32::new(0),
-            half_open: HalfOpenShare::of(capacity),
+            half_open: HalfOpenShare::of(capacity, REST),
             // Differs from the previous process's.
             incarnation: AtomicU32::new(ticks::now()),
             translators: RwLock::default(),
@@ -133,7 +142,8 @@ impl FlowTable {
                 KIND_NAT44 => Translation::Nat44,
                 _ => return None,
             };
-            Some((Identity::from_number(translator.identity)?, translation))
+            let identity = Identity::from_number(translator.identity)?;
+            Some(Owner { identity, translation, has_half_open: translator.mss != MSS_ENGINE })
         });
         *self.translators.write().unwrap_or_else(std::sync::PoisonError::into_inner) = translators;
     }
@@ -160,7 +170,7 @@ impl FlowTable {
     pub(crate) fn slots_to_be(&self) -> Slots {
         let translators = self.translators.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         let owners = translators.iter().enumerate();
-        owners.filter_map(|(slot, it)| it.map(|(identity, _)| (slot, identity))).collect()
+        owners.filter_map(|(slot, owner)| owner.map(|owner| (slot, owner.identity))).collect()
     }
 
     /// The slot owners that flows in the table refer to.
@@ -212,7 +222,7 @@ impl FlowTable {
             return None;
         }
         let (halves, now) = (self.halves(flow)?, ticks::now());
-        if !self.half_open.begin(now) {
+        if !self.has_half_open(flow.mechanism) || !self.half_open.begin(now) {
             return None;
         }
         let word = flow_word(FLOW_HALF_OPEN, self.incarnation.fetch_add(1, Relaxed));
@@ -221,6 +231,12 @@ impl FlowTable {
             self.half_open.end();
         }
         handle
+    }
+
+    /// Whether the programs forward SYN/ACKs of this translator.
+    fn has_half_open(&self, mechanism: Identity) -> bool {
+        let Ok(translators) = self.translators.try_read() else { return false };
+        translators.iter().flatten().any(|owner| owner.identity == mechanism && owner.has_half_open)
     }
 
     /// Whether a flow is half-open.
@@ -353,8 +369,8 @@ impl FlowTable {
     pub(crate) fn halves(&self, flow: &OffloadedFlow) -> Option<[Flow; 2]> {
         let translators = self.translators.try_read().ok()?;
         let mut owners = translators.iter().zip(0..);
-        let (translation, slot) = owners.find_map(|(it, slot)| {
-            it.filter(|(identity, _)| *identity == flow.mechanism).map(|(_, it)| (it, slot))
+        let (owner, slot) = owners.find_map(|(owner, slot)| {
+            owner.filter(|owner| owner.identity == flow.mechanism).map(|owner| (owner, slot))
         })?;
         let inside = flow.inside.0.address.octets();
         let out = Flow {
@@ -373,7 +389,7 @@ impl FlowTable {
             mechanism: slot,
             ..Flow::zero()
         };
-        let before = match translation {
+        let before = match owner.translation {
             Translation::Nat64(prefix) => {
                 sum6(&inside) + sum6(&prefix.embed_any(flow.remote.address).octets())
             }
@@ -520,5 +536,8 @@ mod tests {
         assert!(table.half_open(&flow(2)).is_none() && !table.arm_half_open(waits));
         table.control.enable(true);
         assert!(table.half_open(&flow(2)).is_some() && table.arm_half_open(waits));
+        config.translators[0].mss = MSS_ENGINE;
+        table.set_translators(&config);
+        assert!(table.half_open(&flow(3)).is_none() && table.arm(&flow(3)).is_some(), "the engine has them");
     }
 }

@@ -1,7 +1,6 @@
 //! The share of the flow table that half-open flows may have. A SYN costs its sender little, and a scan sends many; removed entries rest.
 //! So half-open flows, and entries that rest after them, take at most an eighth of the flows' number each, and no capacity of the others.
 
-use crate::flows::REST;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -12,23 +11,25 @@ const SHARE: u32 = 8;
 #[derive(Debug)]
 pub(crate) struct HalfOpenShare {
     most: u32,
+    /// Ticks for which a removed entry rests.
+    rest: u32,
     now: AtomicU32,
-    /// When the current period of [`REST`] ticks began, and how many were begun in it.
+    /// When the current period of that length began, and how many were begun in it.
     since: AtomicU32,
     begun: AtomicU32,
 }
 
 impl HalfOpenShare {
-    /// Of a table with room for this many flows.
-    pub fn of(capacity: u32) -> Self {
+    /// Of a table with room for this many flows, whose removed entries rest for `rest` ticks.
+    pub fn of(capacity: u32, rest: u32) -> Self {
         let none = || AtomicU32::new(0);
-        Self { most: capacity.div_ceil(SHARE), now: none(), since: none(), begun: none() }
+        Self { most: capacity.div_ceil(SHARE), rest, now: none(), since: none(), begun: none() }
     }
 
-    /// One more, at this tick, if it is within the share. In any time of [`REST`] there are at most [`Self::most`]: half of them in each of
-    /// two periods that it may touch.
+    /// One more, at this tick, if it is within the share. While an entry rests, at most `most` begin: half of them in each of the two
+    /// periods that this time may touch.
     pub fn begin(&self, now: u32) -> bool {
-        if now.wrapping_sub(self.since.load(Relaxed)) >= REST {
+        if now.wrapping_sub(self.since.load(Relaxed)) >= self.rest {
             self.since.store(now, Relaxed);
             self.begun.store(0, Relaxed);
         }
@@ -50,9 +51,11 @@ impl HalfOpenShare {
 mod tests {
     use super::*;
 
+    const REST: u32 = 1_908;
+
     #[test]
     fn a_share_of_the_flows_may_be_half_open() {
-        let share = HalfOpenShare::of(800);
+        let share = HalfOpenShare::of(800, REST);
         let mut tick = 7;
         for _ in 0..2 {
             tick += REST;
@@ -66,7 +69,7 @@ mod tests {
 
     #[test]
     fn removed_ones_rest_so_that_few_begin_in_that_time() {
-        let share = HalfOpenShare::of(80);
+        let share = HalfOpenShare::of(80, REST);
         let begun = |tick| (0..100).filter(|_| share.begin(tick)).inspect(|_| share.end()).count();
         let first = u32::MAX - REST / 2;
         assert_eq!(begun(first), 5);
@@ -76,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_small_table_has_a_share_too() {
-        assert!(HalfOpenShare::of(1).begin(REST));
-        assert!(!HalfOpenShare::of(0).begin(REST));
+        assert!(HalfOpenShare::of(1, REST).begin(REST));
+        assert!(!HalfOpenShare::of(0, REST).begin(REST));
     }
 }

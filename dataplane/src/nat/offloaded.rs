@@ -87,6 +87,10 @@ impl<I: InsideKey> StateTables<I> {
             }
             return;
         }
+        // The packet filter has to have seen a packet from outside: a SYN/ACK in the fast path is none.
+        if half_open.is_some() && self.sessions.packets(slot)[Direction::In as usize] == 0 {
+            return;
+        }
         let Some(inside) = inside.0.mapped() else { return };
         let Some(mechanism) = self.offloading.mechanism() else { return };
         let flow = OffloadedFlow { mechanism, protocol, inside, outside, remote };

@@ -181,6 +181,25 @@ fn an_mss_fits_what_is_carried_unless_a_syn_is_the_engines() {
 }
 
 #[test]
+fn an_mss_to_the_inside_fits_unless_the_syn_ack_is_the_engines() {
+    let mut engine =
+        EngineConfig { nat64: vec![nat64("64:ff9b::/96", Vec::new())], ..EngineConfig::default() };
+    (engine.limits.mtu4, engine.limits.mtu6) = (1_400, 1_500);
+    engine.nat44.push(nat44(vec!["10.0.0.0/8".parse().unwrap()], Vec::new()));
+    let of = |engine: &EngineConfig, forwards_syn_ack| {
+        let around = Surroundings { forwards_syn_ack, ..Surroundings::default() };
+        let [one, other, ..] = Offer::of(engine, &around).rules.config.translators.map(|it| it.mss);
+        [one, other]
+    };
+    // A SYN itself is the engine's in each case.
+    assert_eq!(of(&engine, true), [1_360, 1_360]);
+    assert_eq!(of(&engine, false), [1, 1]);
+    engine.nat64[0].policy.clamp_mss = false;
+    engine.nat44[0].policy.clamp_mss = false;
+    assert_eq!(of(&engine, true), [65_535, 65_535]);
+}
+
+#[test]
 fn slots_that_are_free_between_others_are_passed_over() {
     let engine = EngineConfig { nat64: vec![nat64("64:ff9b::/96", Vec::new())], ..EngineConfig::default() };
     let slots: Slots = [(3, identity("64:ff9b::/96"))].into_iter().collect();

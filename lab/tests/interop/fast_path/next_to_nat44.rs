@@ -9,12 +9,15 @@ use super::conversation::{Conversation, End};
 use super::load::pause;
 use crate::Interop;
 use crate::counters::counter;
-use sixway_lab::failure::Result;
+use crate::pools::asked;
+use sixway_lab::failure::{Asking as _, Result};
 use sixway_lab::fast_path::{Hook, shown};
 use sixway_lab::gateway::{run_on_fast_path, run_sixway_on};
 use sixway_lab::interrupt;
+use sixway_lab::namespace::command;
 use sixway_lab::probe::ping;
 use sixway_lab::topology::Network;
+use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
 pub const TESTS: &[Interop] = &[
@@ -24,6 +27,14 @@ pub const TESTS: &[Interop] = &[
     Interop::new("tunnels_stay_in_the_fast_path_next_to_nat44_xdp", &["sixway", "ping"], || {
         next_to_nat44(Hook::Xdp)
     }),
+    Interop::new("what_the_packet_filter_drops_of_a_server_stays_out_tc", &["sixway", "ping", "nft"], || {
+        are_filtered(Hook::Tc)
+    }),
+    Interop::new(
+        "what_the_packet_filter_drops_of_a_server_stays_out_xdp",
+        &["sixway", "ping", "nft"],
+        || are_filtered(Hook::Xdp),
+    ),
 ];
 
 const SITE: &str = "[six_to_four]\nrole = \"router\"\naddress = \"192.0.2.8\"\nrelay = \"192.0.2.1\"\n\n\
@@ -48,6 +59,9 @@ pool = "public"
 
 const NATIVE: &str = "2001:db8:2::2";
 const SERVER: &str = "203.0.113.2";
+/// Connections, fewer than may be half-open.
+const OPENED: u16 = 6;
+const INSIDE: &str = "192.168.1.2";
 
 fn network() -> Result<Network> {
     let network = Network::new(&["client", "near", "gateway", "server", "inside"])?;
@@ -100,8 +114,61 @@ fn next_to_nat44(hook: Hook) -> Result<()> {
         assert_eq!(ping(inside, SERVER, 20, 56, Duration::from_millis(2))?.answered, 20);
         let translated = counter(&network, "nat44.to_outside")? + carried(&network, "nat44")?;
         assert!(translated >= 20, "{translated} packets were translated, here or in the fast path");
+        opens(&network)?;
         talks(&network)?;
     }
+    Ok(())
+}
+
+/// Of each connection that opens from inside, the server's SYN/ACK goes by the fast path, and the engine knows that it is established.
+fn opens(network: &Network) -> Result<()> {
+    let (inside, server) = (network.host("inside")?, network.host("server")?);
+    let before = carried(network, "nat44")?;
+    let opened: Vec<_> = (0..OPENED)
+        .map(|number| Conversation::open(inside, SERVER, server, SERVER, 9_100 + number))
+        .collect::<Result<_>>()?;
+    let by_fast_path = carried(network, "nat44")? - before;
+    assert_eq!(by_fast_path, u64::from(OPENED), "one packet of each connection: {}", shown(network)?);
+    let rows = asked(network, &["show", "sessions", "--json", "--inside", INSIDE])?.succeeded()?.stdout;
+    let rows: serde_json::Value = serde_json::from_str(&rows).asking(|| "reading the sessions".to_owned())?;
+    let sessions: Vec<_> = rows["rows"].as_array().into_iter().flatten().collect();
+    let is_open = |row: &&&serde_json::Value| {
+        row["state"] == "established" && row["packets_out"] == 2 && row["packets_in"] == 1
+    };
+    assert_eq!(sessions.iter().filter(is_open).count(), usize::from(OPENED), "{sessions:?}");
+    opened.into_iter().try_for_each(|conversation| conversation.end(End::Server))
+}
+
+/// The host's packet filter drops what the server sends: the connection opens, and whatever the client does, no data come through it.
+fn are_filtered(hook: Hook) -> Result<()> {
+    let network = network()?;
+    run_on_fast_path(&network, hook, RELAY)?;
+    let (inside, server, gateway) =
+        (network.host("inside")?, network.host("server")?, network.host("gateway")?);
+    interrupt::wait_until(Duration::from_secs(5), "an answer through the NAT", || {
+        Ok(ping(inside, SERVER, 1, 56, Duration::ZERO)?.answered == 1)
+    })?;
+    let rules = format!(
+        "table inet filter {{ chain forward {{ type filter hook forward priority 0; ip saddr {SERVER} counter drop; }}; }}"
+    );
+    let mut nft = command("nft")?;
+    nft.arg("-f").arg(network.file("filter.nft", &rules)?);
+    gateway.run(nft, Duration::from_secs(5))?.succeeded()?;
+    let Conversation { mut client, mut server } = Conversation::open(inside, SERVER, server, SERVER, 9_200)?;
+    client.set_nodelay(true).asking(|| "TCP_NODELAY".to_owned())?;
+    client
+        .set_read_timeout(Some(Duration::from_millis(1_500)))
+        .asking(|| "setting a time limit".to_owned())?;
+    let wrote = server.write_all(b"from the server");
+    assert!(wrote.is_ok(), "{wrote:?}");
+    for _ in 0..100 {
+        client.write_all(b"from the client").asking(|| "writing".to_owned())?;
+        pause(2)?;
+    }
+    let read = client.read(&mut [0; 100]);
+    assert!(read.is_err(), "{read:?}: {}", shown(&network)?);
+    let rows = asked(&network, &["show", "sessions", "--json", "--inside", INSIDE])?.succeeded()?.stdout;
+    assert!(rows.contains("established") && !rows.contains("\"offloaded\":true"), "{rows}");
     Ok(())
 }
 
