@@ -87,7 +87,7 @@ impl<I: InsideKey> StateTables<I> {
             }
             return;
         }
-        // The packet filter has to have seen a packet from outside: a SYN/ACK in the fast path is none.
+        // The packet filter has to have seen a packet from outside. It does not see a SYN/ACK in the fast path.
         if half_open.is_some() && self.sessions.packets(slot)[Direction::In as usize] == 0 {
             return;
         }
