@@ -42,14 +42,17 @@ static __always_inline int decide(void *ctx, const struct control *control, cons
 
 	if (config.has_stateful && packet->protocol != IPPROTO_IPV6) {
 		way->flow = flow_of(control, packet, &cause);
-		int passed = PASS_MOVING;
 		// The engine has to see it.
 		if (cause == PASS_NO_FLOW && changes_connection(packet))
-			cause = passed = PASS_FLAGS;
+			cause = PASS_FLAGS;
 		if (way->flow) {
-			way->word = passed == PASS_FLAGS ? half_open_word(way->flow, transport, end)
-							 : active_word(way->flow, packet, transport, end);
-			return way->word ? by_flow(ctx, packet, way, transport, end, act) : passed;
+			if (FLOW_STATE(*(volatile __u32 *)&way->flow->word) == FLOW_HALF_OPEN) {
+				way->word = half_open_word(way, packet, transport, end);
+			} else if (cause == PASS_NO_FLOW) {
+				cause = PASS_MOVING;
+				way->word = active_word(way->flow, packet, transport, end);
+			}
+			return way->word ? by_flow(ctx, packet, way, transport, end, act) : cause;
 		}
 	}
 	if (!config.has_stateless || !config.plain_routing)
@@ -157,7 +160,7 @@ static __always_inline const struct control *control_of(void)
 {
 	__u32 zero = 0;
 	const struct control *found = bpf_map_lookup_elem(&control, &zero);
-	return found && found->enabled ? found : 0;
+	return found && found->enabled & ENABLED ? found : 0;
 }
 
 #ifdef HOOK_XDP

@@ -119,15 +119,29 @@ static __always_inline __u32 mark_of(const struct packet *packet, void *transpor
 	return mixed >> 8;
 }
 
-/// The entry's word if it is half-open and the packet is a SYN/ACK; else 0.
-static __always_inline __u32 half_open_word(struct flow *flow, void *transport, void *end)
+/// SYN/ACKs that a half-open entry forwards: as many as a host repeats in the time below.
+#define ANSWERS 4
+/// What is older is the engine's: 5 s.
+#define ANSWERED_TICKS 4768
+
+/// The word of an entry that is half-open, if the packet is one of its first SYN/ACKs and carries no data; else 0. Without a gateway nobody
+/// would learn of it.
+static __always_inline __u32 half_open_word(const struct way *way, const struct packet *packet, void *transport, void *end)
 {
-	__u32 word = *(volatile __u32 *)&flow->word;
+	const struct control *control = way->control;
+	struct flow *flow = way->flow;
 	const __u8 *tcp = transport;
 
-	if (FLOW_STATE(word) != FLOW_HALF_OPEN || (void *)(tcp + TCP_HEADER) > end)
+	if (!flow || packet->protocol != IPPROTO_TCP || (void *)(tcp + TCP_HEADER) > end)
 		return 0;
-	return (tcp[13] & (FIN | SYN | RST | ACK)) == (SYN | ACK) ? word : 0;
+	if ((tcp[13] & (FIN | SYN | RST | ACK)) != (SYN | ACK) || packet->length != IPV4_HEADER + (tcp[12] >> 4) * 4u)
+		return 0;
+	if (!(control->enabled & HALF_OPEN_ALLOWED) || (__s32)(way->now - control->heartbeat) > AWAY_TICKS)
+		return 0;
+	if (flow->packets >= ANSWERS || (__s32)(way->now - flow->last) > ANSWERED_TICKS)
+		return 0;
+	__u32 word = *(volatile __u32 *)&flow->word;
+	return FLOW_STATE(word) == FLOW_HALF_OPEN ? word : 0;
 }
 
 /// The entry's word if the packet is to be forwarded by it, because it is active; else 0. An armed entry has the packet's mark left on it.

@@ -82,6 +82,11 @@ struct bucket {
 
 // ---- control --------------------------------------------------------------------------------------------------------------
 
+/// The programs may forward.
+#define ENABLED 1u
+/// They may forward SYN/ACKs by half-open entries: connection tracking need not see them.
+#define HALF_OPEN_ALLOWED 2u
+
 /// One, mmapped.
 struct control {
 	__u32 magic;
@@ -92,7 +97,7 @@ struct control {
 	__u32 generation;
 	/// Tick of the gateway's last heartbeat.
 	__u32 heartbeat;
-	/// 0: the programs pass everything.
+	/// ENABLED, HALF_OPEN_ALLOWED; without ENABLED the programs pass everything.
 	__u32 enabled;
 	/// Secret of the hash.
 	__u64 keys[4];

@@ -1,6 +1,6 @@
 //! Data from the gateway to the running programs: one shared page.
 
-use crate::layout::{self, AWAY_TICKS, LAYOUT_VERSION, MAGIC};
+use crate::layout::{self, AWAY_TICKS, ENABLED, HALF_OPEN_ALLOWED, LAYOUT_VERSION, MAGIC};
 use crate::memory::{Mapping, SharedControl};
 use crate::slots::Slots;
 use crate::ticks;
@@ -133,12 +133,26 @@ impl Control {
 
     /// Lets the programs forward, or makes them pass everything on.
     pub fn enable(&self, on: bool) {
-        self.page().enabled.store(u32::from(on), Release);
+        self.page().enabled.store(if on { ENABLED } else { 0 }, Release);
     }
 
     /// Whether the programs may forward.
     pub fn is_enabled(&self) -> bool {
-        self.page().enabled.load(Acquire) != 0
+        self.page().enabled.load(Acquire) & ENABLED != 0
+    }
+
+    /// Lets programs that may forward do so with SYN/ACKs by half-open entries, or not: this host's connection tracking may have to see them.
+    /// It has to be said again after [`Self::enable`].
+    pub fn allow_half_open(&self, on: bool) {
+        let allowed = if on { ENABLED | HALF_OPEN_ALLOWED } else { ENABLED };
+        let changed = |word| (word & ENABLED != 0).then_some(allowed);
+        // Otherwise they forward nothing.
+        let _ = self.page().enabled.fetch_update(Release, Relaxed, changed);
+    }
+
+    /// Whether they may.
+    pub fn has_half_open(&self) -> bool {
+        self.page().enabled.load(Acquire) & HALF_OPEN_ALLOWED != 0
     }
 }
 

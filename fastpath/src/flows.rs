@@ -4,7 +4,7 @@
 //!     hash of a half ─▶ two buckets of four entries, a cache line each
 //!
 //!     FREE ─claim─▶ BUSY ─write─▶ ARMED ─quiet point─▶ ACTIVE ─remove─▶ RESTING ─two seconds─▶ free again
-//!                     └─ a SYN from inside ─▶ HALF OPEN (of the half to the outside: BUSY) ─arm─▶ ARMED
+//!                     └─ a SYN from inside ─▶ HALF OPEN (of the half to the outside: BUSY) ─remove─▶ RESTING
 //! ```
 //!
 //! The worker that changes an entry's word from FREE (or RESTING long enough) to BUSY owns it, so several workers may arm flows at the same
@@ -15,7 +15,7 @@ use crate::half_open_share::HalfOpenShare;
 use crate::hash::{Keys, hash, slots, words};
 use crate::layout::{
     BUCKET, Bucket, Config, FLOW_ACTIVE, FLOW_ARMED, FLOW_BUSY, FLOW_FREE, FLOW_HALF_OPEN, FLOW_RESTING,
-    Flow, KIND_NAT44, KIND_NAT64, MSS_ENGINE, TO_INSIDE, TO_OUTSIDE, TRANSLATORS, flow_state, flow_word,
+    Flow, KIND_NAT44, KIND_NAT64, TO_INSIDE, TO_OUTSIDE, TRANSLATORS, flow_state, flow_word,
 };
 use crate::memory::{Mapping, SharedFlow};
 use crate::slots::Slots;
@@ -55,16 +55,7 @@ pub struct FlowTable {
     used: AtomicU32,
     half_open: HalfOpenShare,
     incarnation: AtomicU32,
-    translators: RwLock<[Option<Owner>; TRANSLATORS]>,
-}
-
-/// The stateful translator of a slot.
-#[derive(Clone, Copy, Debug)]
-struct Owner {
-    identity: Identity,
-    translation: Translation,
-    /// The programs forward its SYN/ACKs.
-    has_half_open: bool,
+    translators: RwLock<[Option<(Identity, Translation)>; TRANSLATORS]>,
 }
 
 /// What a stateful translator does to addresses.
@@ -106,6 +97,7 @@ impl FlowTable {
         let buckets = Self::buckets_for(capacity);
         let control = Arc::new(Control::anonymous(buckets)?);
         control.enable(true);
+        control.allow_half_open(true);
         Self::new(Mapping::anonymous(buckets as usize * size_of::<Bucket>())?, control, capacity)
     }
 
@@ -142,8 +134,7 @@ impl FlowTable {
                 KIND_NAT44 => Translation::Nat44,
                 _ => return None,
             };
-            let identity = Identity::from_number(translator.identity)?;
-            Some(Owner { identity, translation, has_half_open: translator.mss != MSS_ENGINE })
+            Some((Identity::from_number(translator.identity)?, translation))
         });
         *self.translators.write().unwrap_or_else(std::sync::PoisonError::into_inner) = translators;
     }
@@ -170,7 +161,7 @@ impl FlowTable {
     pub(crate) fn slots_to_be(&self) -> Slots {
         let translators = self.translators.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         let owners = translators.iter().enumerate();
-        owners.filter_map(|(slot, owner)| owner.map(|owner| (slot, owner.identity))).collect()
+        owners.filter_map(|(slot, it)| it.map(|(identity, _)| (slot, identity))).collect()
     }
 
     /// The slot owners that flows in the table refer to.
@@ -218,11 +209,11 @@ impl FlowTable {
     /// Writes both halves of a TCP flow; the programs see the one to the inside, half-open. `None`: as with [`Self::arm`], or too many are
     /// half-open.
     pub fn half_open(&self, flow: &OffloadedFlow) -> Option<FlowHandle> {
-        if !self.control.is_enabled() {
+        if !self.control.is_enabled() || !self.control.has_half_open() {
             return None;
         }
         let (halves, now) = (self.halves(flow)?, ticks::now());
-        if !self.has_half_open(flow.mechanism) || !self.half_open.begin(now) {
+        if !self.half_open.begin(now) {
             return None;
         }
         let word = flow_word(FLOW_HALF_OPEN, self.incarnation.fetch_add(1, Relaxed));
@@ -233,31 +224,10 @@ impl FlowTable {
         handle
     }
 
-    /// Whether the programs forward SYN/ACKs of this translator.
-    fn has_half_open(&self, mechanism: Identity) -> bool {
-        let Ok(translators) = self.translators.try_read() else { return false };
-        translators.iter().flatten().any(|owner| owner.identity == mechanism && owner.has_half_open)
-    }
-
     /// Whether a flow is half-open.
     pub fn is_half_open(&self, handle: FlowHandle) -> bool {
         let [out, _] = self.halves_of(handle);
         self.entry(out).word.load(Acquire) == AWAITS_ANSWER
-    }
-
-    /// Arms both halves of a half-open flow. `false`: the fast path is disabled or the table is full; nothing is changed.
-    pub fn arm_half_open(&self, handle: FlowHandle) -> bool {
-        if !self.control.is_enabled() || !self.is_room() {
-            return false;
-        }
-        self.half_open.end();
-        let now = ticks::now();
-        for slot in self.halves_of(handle) {
-            let entry = self.entry(slot);
-            entry.last.store(now, Relaxed);
-            entry.word.store(flow_word(FLOW_ARMED, 0), Release);
-        }
-        true
     }
 
     fn place(&self, halves: &[Flow; 2], words: [u32; 2], now: u32) -> Option<FlowHandle> {
@@ -369,8 +339,8 @@ impl FlowTable {
     pub(crate) fn halves(&self, flow: &OffloadedFlow) -> Option<[Flow; 2]> {
         let translators = self.translators.try_read().ok()?;
         let mut owners = translators.iter().zip(0..);
-        let (owner, slot) = owners.find_map(|(owner, slot)| {
-            owner.filter(|owner| owner.identity == flow.mechanism).map(|owner| (owner, slot))
+        let (translation, slot) = owners.find_map(|(it, slot)| {
+            it.filter(|(identity, _)| *identity == flow.mechanism).map(|(_, it)| (it, slot))
         })?;
         let inside = flow.inside.0.address.octets();
         let out = Flow {
@@ -389,7 +359,7 @@ impl FlowTable {
             mechanism: slot,
             ..Flow::zero()
         };
-        let before = match owner.translation {
+        let before = match translation {
             Translation::Nat64(prefix) => {
                 sum6(&inside) + sum6(&prefix.embed_any(flow.remote.address).octets())
             }
@@ -518,7 +488,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     #[test]
-    fn a_disabled_table_takes_no_half_open_flow_and_arms_none() {
+    fn half_open_flows_are_refused_unless_the_programs_forward_them() {
         let table = FlowTable::anonymous(100).unwrap();
         let mut config = Config::zero();
         config.translators[0].kind = KIND_NAT44;
@@ -531,13 +501,17 @@ mod tests {
             outside: Outside(Endpoint4::new(Ipv4Addr::LOCALHOST, port)),
             remote: Endpoint4::new(Ipv4Addr::BROADCAST, 80),
         };
-        let waits = table.half_open(&flow(1)).unwrap();
+        table.control.allow_half_open(false);
+        assert!(table.half_open(&flow(1)).is_none() && table.arm(&flow(1)).is_some());
+        table.control.allow_half_open(true);
+        assert!(table.half_open(&flow(2)).is_some());
         table.control.enable(false);
-        assert!(table.half_open(&flow(2)).is_none() && !table.arm_half_open(waits));
+        assert!(table.half_open(&flow(3)).is_none());
+        table.control.allow_half_open(true);
+        assert!(!table.control.is_enabled() && table.half_open(&flow(3)).is_none());
         table.control.enable(true);
-        assert!(table.half_open(&flow(2)).is_some() && table.arm_half_open(waits));
-        config.translators[0].mss = MSS_ENGINE;
-        table.set_translators(&config);
-        assert!(table.half_open(&flow(3)).is_none() && table.arm(&flow(3)).is_some(), "the engine has them");
+        assert!(table.half_open(&flow(3)).is_none(), "until it is allowed again");
+        table.control.allow_half_open(true);
+        assert!(table.half_open(&flow(3)).is_some());
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// One in this number of the table's flows may be half-open.
 const SHARE: u32 = 8;
 
-/// The numbers of a table, for all its workers. They are not exact while several workers change them: each may exceed its limit by one.
+/// The numbers of a table, for all its workers. Each may be exceeded by the number of workers.
 #[derive(Debug)]
 pub(crate) struct HalfOpenShare {
     most: u32,
@@ -29,7 +29,9 @@ impl HalfOpenShare {
     /// One more, at this tick, if it is within the share. While an entry rests, at most `most` begin: half of them in each of the two
     /// periods that this time may touch.
     pub fn begin(&self, now: u32) -> bool {
-        if now.wrapping_sub(self.since.load(Relaxed)) >= self.rest {
+        let passed = now.wrapping_sub(self.since.load(Relaxed));
+        // Another worker's clock may be a tick ahead.
+        if passed >= self.rest && passed < u32::MAX - self.rest {
             self.since.store(now, Relaxed);
             self.begun.store(0, Relaxed);
         }
@@ -72,9 +74,11 @@ mod tests {
         let share = HalfOpenShare::of(80, REST);
         let begun = |tick| (0..100).filter(|_| share.begin(tick)).inspect(|_| share.end()).count();
         let first = u32::MAX - REST / 2;
+        assert_eq!(begun(first - 2 * REST), 5);
         assert_eq!(begun(first), 5);
         assert_eq!(begun(first.wrapping_add(REST - 1)), 0, "the clock wraps");
         assert_eq!(begun(first.wrapping_add(REST)), 5);
+        assert_eq!(begun(first.wrapping_add(REST - 2)), 0, "another worker's clock, two ticks behind");
     }
 
     #[test]

@@ -94,6 +94,11 @@ pub const ROLE_ROUTER: u8 = 1;
 /// A relay's, or a 6rd border relay's.
 pub const ROLE_RELAY: u8 = 2;
 
+/// In `enabled`: the programs may forward.
+pub const ENABLED: u32 = 1;
+/// In `enabled`: they may forward SYN/ACKs by half-open entries.
+pub const HALF_OPEN_ALLOWED: u32 = 2;
+
 /// States of an entry: the upper octet of its `word`.
 pub const FLOW_FREE: u32 = 0;
 /// It is being written.

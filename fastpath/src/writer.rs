@@ -53,10 +53,6 @@ impl FastPath for FastPathWriter {
         self.table.is_half_open(handle)
     }
 
-    fn arm_half_open(&mut self, handle: FlowHandle) -> bool {
-        self.table.arm_half_open(handle)
-    }
-
     fn activate(&mut self, handle: FlowHandle, way: Direction, mark: u32) -> bool {
         self.table.activate(self.table.halves_of(handle)[way as usize], mark)
     }

@@ -3,21 +3,26 @@
 //! ```text
 //!     SYN ──▶ engine: session in INSIDE INIT, half-open entry
 //!     SYN/ACK ──▶ forwarded by the entry: the engine does not see it
-//!     any other packet ──▶ engine: the entry has counted a packet? then the session is ESTABLISHED
+//!     any other packet ──▶ engine: has the entry counted a packet? then the session is ESTABLISHED, and the entry is withdrawn
 //! ```
 //!
-//! So a connection waits for the engine once, and not twice. A half-open entry forwards SYN/ACKs from outside and nothing else; the state
-//! machine passes what it has counted when the next packet comes, when the lifetime is over, and when the session is shown or saved.
+//! So a connection waits for the engine once, and not twice. What a half-open entry has counted is applied to the state machine when the next
+//! packet comes, when the lifetime is over, when the session is shown, and when it is saved. An entry without a SYN/ACK is withdrawn after a few
+//! seconds.
 
 use super::inside_key::InsideKey;
-use super::offloading::last_of;
+use super::offloading::{HalfOpen, last_of};
 use super::protocol::NatProtocol;
 use super::session::Session;
 use super::session_state::SessionState;
 use super::state_tables::StateTables;
 use super::timeouts::Clock;
 use crate::direction::Direction;
+use crate::instant::Instant;
 use crate::nat::offload::{OffloadedFlow, Usage};
+
+/// Old entries that are looked at with each new one.
+const LOOKED_AT: usize = 2;
 
 /// The state of a session in this state whose entry was used like this.
 pub(super) const fn state_after(state: SessionState, usage: &Usage) -> SessionState {
@@ -30,7 +35,7 @@ pub(super) const fn state_after(state: SessionState, usage: &Usage) -> SessionSt
 impl<I: InsideKey> StateTables<I> {
     /// A SYN from inside, the first of its session or a repeated one: has the fast path forward the SYN/ACK. Whether the session waits for one
     /// there, or had one.
-    pub(crate) fn await_answer(&mut self, slot: u32) -> bool {
+    pub(crate) fn await_answer(&mut self, slot: u32, now: Instant) -> bool {
         let Session { inside, outside, remote, protocol, state, .. } = *self.sessions.get(slot);
         if state != SessionState::InsideInit || protocol != NatProtocol::Tcp {
             return false;
@@ -39,26 +44,34 @@ impl<I: InsideKey> StateTables<I> {
             self.learn_answer(slot);
             return true;
         }
+        self.withdraw_unanswered(now);
         if self.kept_here == Some(remote.port) {
             return false;
         }
         let Some(inside) = inside.0.mapped() else { return false };
         let Some(mechanism) = self.offloading.mechanism() else { return false };
         let flow = OffloadedFlow { mechanism, protocol, inside, outside, remote };
-        let handle = self.offloading.half_open(&flow);
+        let handle = self.offloading.half_open(slot, &flow, now);
         self.sessions.links_mut(slot).set_flow(handle);
         handle.is_some()
     }
 
-    /// The session waits for a SYN/ACK: if its entry has forwarded one, the session is established from then on.
+    /// If the session's entry is half-open and has forwarded a SYN/ACK, withdraws it: the session is established since then. Whether it was so.
     #[cold]
-    pub(crate) fn learn_answer(&mut self, slot: u32) {
-        if let Some(handle) = self.sessions.links(slot).flow() {
-            self.apply_answer(slot, &self.offloading.usage(handle));
+    pub(crate) fn learn_answer(&mut self, slot: u32) -> bool {
+        let before = self.sessions.get(slot).state;
+        if before != SessionState::InsideInit {
+            return false;
         }
+        let Some(handle) = self.sessions.links(slot).flow() else { return false };
+        let is_answered = state_after(before, &self.offloading.usage(handle)) != before;
+        if is_answered {
+            self.take_back(slot);
+        }
+        is_answered
     }
 
-    /// The same, by what its entry has counted.
+    /// The session's entry was withdrawn, and had counted this.
     pub(super) fn apply_answer(&mut self, slot: u32, usage: &Usage) {
         let before = self.sessions.get(slot).state;
         let state = state_after(before, usage);
@@ -66,6 +79,16 @@ impl<I: InsideKey> StateTables<I> {
             && let Some(last) = last_of(usage)
         {
             self.sessions.set_state(slot, state, Clock::at(last).ceil);
+        }
+    }
+
+    /// Withdraws half-open entries that have waited for long enough, a bounded number of them.
+    fn withdraw_unanswered(&mut self, now: Instant) {
+        for _ in 0..LOOKED_AT {
+            let Some(HalfOpen { slot, handle, .. }) = self.offloading.next_unanswered(now) else { break };
+            if self.sessions.links(slot).flow() == Some(handle) {
+                self.take_back_half_open(slot);
+            }
         }
     }
 }

@@ -4,7 +4,7 @@
 //! An entry is armed first: its packets still come to the engine, and each leaves a [`mark`]. When the last packet that the engine has sent is
 //! the last that left its mark, no packet is in flight, and the half becomes active. So the packets of a flow are never reordered.
 //!
-//! The entry of a TCP session whose SYN came from inside may be half-open before: it forwards the SYN/ACK alone.
+//! A TCP session whose SYN came from inside may have a half-open entry before, which forwards the SYN/ACK alone.
 
 use crate::direction::Direction;
 use crate::identity::Identity;
@@ -60,9 +60,6 @@ pub trait FastPath: Send {
 
     /// Whether an entry is half-open.
     fn is_half_open(&self, handle: FlowHandle) -> bool;
-
-    /// Arms both halves of a half-open entry. `false`: the fast path is full or off, and the entry stays as it is.
-    fn arm_half_open(&mut self, handle: FlowHandle) -> bool;
 
     /// Makes a half active if the last packet that went by it left this mark. Whether it is active now.
     fn activate(&mut self, handle: FlowHandle, direction: Direction, mark: u32) -> bool;

@@ -79,8 +79,7 @@ impl<I: InsideKey> StateTables<I> {
         }
         let links = self.sessions.links(slot);
         let is_open = matches!(state, SessionState::Udp | SessionState::Established | SessionState::Icmp);
-        let half_open = links.flow().filter(|handle| self.offloading.is_half_open(*handle));
-        if !is_open || half_open != links.flow() || links.stored().is_some() {
+        if !is_open || links.flow().is_some() || links.stored().is_some() {
             // A reset just before this packet.
             if state == SessionState::Trans {
                 self.sessions.bound_wait(slot);
@@ -88,13 +87,13 @@ impl<I: InsideKey> StateTables<I> {
             return;
         }
         // The packet filter has to have seen a packet from outside. It does not see a SYN/ACK in the fast path.
-        if half_open.is_some() && self.sessions.packets(slot)[Direction::In as usize] == 0 {
+        if protocol == NatProtocol::Tcp && !self.sessions.has_received(slot) {
             return;
         }
         let Some(inside) = inside.0.mapped() else { return };
         let Some(mechanism) = self.offloading.mechanism() else { return };
         let flow = OffloadedFlow { mechanism, protocol, inside, outside, remote };
-        let Some(handle) = self.offloading.arm(slot, (&flow, half_open), now) else {
+        let Some(handle) = self.offloading.arm(slot, &flow, now) else {
             counters.flows_offload_refused += 1;
             return;
         };
@@ -179,9 +178,10 @@ impl<I: InsideKey> StateTables<I> {
     /// Whether a session whose lifetime seems to be over had packets in the fast path since. If not, it is withdrawn.
     pub(super) fn lives_elsewhere(&mut self, slot: u32, clock: Clock, counters: &mut Counters) -> bool {
         let Some(handle) = self.sessions.links(slot).flow() else { return false };
-        let usage = self.offloading.usage(handle);
-        self.apply_answer(slot, &usage);
-        if let Some(last) = last_of(&usage) {
+        if self.learn_answer(slot) {
+            return !self.sessions.is_overdue(slot, clock);
+        }
+        if let Some(last) = last_of(&self.offloading.usage(handle)) {
             self.sessions.lived(slot, last);
         }
         if !self.sessions.is_overdue(slot, clock) {

@@ -38,6 +38,17 @@ const SILENCE: Duration = Duration::from_millis(50);
 /// A session without an idle moment for this time moves without one: its queue is never empty.
 const PATIENCE: Duration = Duration::from_millis(500);
 
+/// A SYN/ACK that comes later is the engine's: others may wait in the fast path.
+const ANSWERED: Duration = Duration::from_secs(4);
+
+/// A session that got a half-open entry. It may have ended since, or have another entry.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HalfOpen {
+    pub(super) slot: u32,
+    pub(super) handle: FlowHandle,
+    since: Instant,
+}
+
 /// One direction of a session that moves.
 #[derive(Clone, Copy, Debug)]
 struct Half {
@@ -93,6 +104,8 @@ pub(crate) struct Offloading {
     /// In the order of their time.
     waiting: VecDeque<Waiting>,
     filter: Filter,
+    /// In the order of their time.
+    half_open: VecDeque<HalfOpen>,
     /// When nothing waited before the engine.
     emptied: Option<Instant>,
 }
@@ -132,6 +145,7 @@ impl Offloading {
         (self.fast_path, self.mechanism) = (fast_path, Some(mechanism));
         self.moving.clear();
         self.waiting.clear();
+        self.half_open.clear();
         self.filter = Filter::NOBODY;
     }
 
@@ -146,8 +160,16 @@ impl Offloading {
     }
 
     /// Makes a half-open entry for a session. `None`: refused.
-    pub(super) fn half_open(&mut self, flow: &OffloadedFlow) -> Option<FlowHandle> {
-        self.fast_path.as_mut()?.half_open(flow)
+    pub(super) fn half_open(&mut self, slot: u32, flow: &OffloadedFlow, now: Instant) -> Option<FlowHandle> {
+        let handle = self.fast_path.as_mut()?.half_open(flow)?;
+        self.half_open.push_back(HalfOpen { slot, handle, since: now });
+        Some(handle)
+    }
+
+    /// The oldest session that had a half-open entry, if it has waited for its SYN/ACK for long enough.
+    pub(super) fn next_unanswered(&mut self, now: Instant) -> Option<HalfOpen> {
+        let is_over = self.half_open.front().is_some_and(|oldest| now.since(oldest.since) >= ANSWERED);
+        if is_over { self.half_open.pop_front() } else { None }
     }
 
     /// Whether an entry is half-open.
@@ -155,21 +177,12 @@ impl Offloading {
         self.fast_path.as_ref().is_some_and(|fast_path| fast_path.is_half_open(handle))
     }
 
-    /// Makes an armed entry for a session, or arms the half-open one that it has. It is on its way from now on. `None`: refused.
-    pub(super) fn arm(
-        &mut self,
-        slot: u32,
-        (flow, half_open): (&OffloadedFlow, Option<FlowHandle>),
-        now: Instant,
-    ) -> Option<FlowHandle> {
+    /// Makes an armed entry for a session, which is on its way from now on. `None`: refused.
+    pub(super) fn arm(&mut self, slot: u32, flow: &OffloadedFlow, now: Instant) -> Option<FlowHandle> {
         if self.moving.is_full() && self.waiting.len() + 2 > MOST_WAITING {
             return None;
         }
-        let fast_path = self.fast_path.as_mut()?;
-        let handle = match half_open {
-            Some(handle) => fast_path.arm_half_open(handle).then_some(handle),
-            None => fast_path.arm(flow),
-        }?;
+        let handle = self.fast_path.as_mut()?.arm(flow)?;
         if self.moving.is_full() {
             let wait =
                 |direction| Waiting { slot, handle, direction, armed: now, since: now, was_moving: false };

@@ -346,6 +346,12 @@ impl<I: InsideKey> SessionTable<I> {
         ((before ^ packets) | self.notable.moving) > (before | self.notable.below)
     }
 
+    /// Whether a packet from outside has come to this engine since the session was made or restored: one that the fast path has forwarded does
+    /// not count.
+    pub(super) fn has_received(&self, slot: u32) -> bool {
+        self.hot[slot].packets[Direction::In as usize] != 0
+    }
+
     /// Whether these segments made the session due for the fast path in this direction.
     pub(super) fn is_ripe(&self, slot: u32, direction: Direction, segments: u32) -> bool {
         let packets = self.hot[slot].packets[direction as usize];

@@ -244,18 +244,6 @@ impl FastPath for MemoryFastPath {
         self.table().entry(handle).words == [Word::HalfOpen; 2]
     }
 
-    fn arm_half_open(&mut self, handle: FlowHandle) -> bool {
-        let mut table = self.table();
-        table.asked += 1;
-        let is_room = table.whole() < table.most;
-        let words = &mut table.entry(handle).words;
-        assert_eq!(*words, [Word::HalfOpen; 2]);
-        if is_room {
-            *words = [Word::Armed(0); 2];
-        }
-        is_room
-    }
-
     fn activate(&mut self, handle: FlowHandle, way: Direction, mark: u32) -> bool {
         let mut table = self.table();
         let word = &mut table.entry(handle).words[way as usize];

@@ -39,9 +39,6 @@ impl Offer {
         if !around.forwards_syn {
             offer.leave_syn_to_engine();
         }
-        if !around.forwards_syn_ack {
-            offer.leave_syn_ack_to_engine();
-        }
         match stateless {
             Ok(()) => offer.rules.config.has_stateless = u8::from(offer.has_any()),
             Err(why) => offer.refuse_stateless(engine, &why),
@@ -56,12 +53,6 @@ impl Offer {
         let stateless = config.translators.iter_mut().filter(|one| one.kind == KIND_SIIT);
         stateless.for_each(|one| one.mss = MSS_ENGINE);
         config.tunnels.iter_mut().for_each(|one| one.mss = MSS_ENGINE);
-    }
-
-    /// SYN/ACKs of the stateful ones do, too.
-    fn leave_syn_ack_to_engine(&mut self) {
-        let translators = self.rules.config.translators.iter_mut();
-        translators.filter(|one| one.kind != KIND_SIIT).for_each(|one| one.mss = MSS_ENGINE);
     }
 
     fn set_surroundings(&mut self, engine: &EngineConfig, around: &Surroundings) {

@@ -27,8 +27,6 @@ pub struct Surroundings {
     pub idle_icmp: u32,
     /// SYNs of stateless mechanisms are forwarded too, past the packet filter; else they are left to the engine.
     pub forwards_syn: bool,
-    /// SYN/ACKs of stateful translators are forwarded to the inside, unseen by the host's connection tracking.
-    pub forwards_syn_ack: bool,
     /// Ticks without a heartbeat after which everything is passed to the kernel.
     pub absence: u32,
     /// The slots of translators whose flows the previous process may have left.

@@ -479,35 +479,83 @@ fn from_a_host_of_one_translator_to_the_pool_of_another_packets_are_left_to_the_
     });
 }
 
+/// A session of TCP that has a half-open entry.
+fn half_open(stage: &mut Stage) -> (Session, FlowHandle) {
+    let session = stage.usual().into_iter().find(|one| one.protocol == NatProtocol::Tcp).unwrap();
+    let handle = stage.rig.writer.half_open(&session.flow()).unwrap();
+    (session, handle)
+}
+
+impl Stage {
+    /// Whether a segment from outside is forwarded.
+    fn forwards(&self, session: &Session, flags: u8, data: &[u8]) -> bool {
+        let frame = framed(Port::Outer, &session.packet_with(false, flags, data));
+        self.rig.run(&frame, self.scene.index(Port::Outer)).verdict == Ruling::Redirect
+    }
+}
+
 /// SYN/ACKs from outside go by it, whatever they say of congestion, and nothing else does: not even what an active entry would forward.
 #[test]
 fn a_half_open_entry_forwards_syn_acks_from_outside_alone() {
     at_both_hooks(unchanged, |mut stage| {
-        let session = stage.usual().into_iter().find(|one| one.protocol == NatProtocol::Tcp).unwrap();
-        let handle = stage.rig.writer.half_open(&session.flow()).unwrap();
+        let (session, handle) = half_open(&mut stage);
         assert!(stage.rig.writer.is_half_open(handle));
         let words = |stage: &Stage| stage.halves(handle).map(|half| half.word);
         let before = words(&stage);
         assert_eq!(before.map(flow_state), [FLOW_BUSY, FLOW_HALF_OPEN]);
-        for flags in 0..=255 {
+        let mut answered = 0;
+        for flags in 0..=255_u8 {
+            stage.rig.renew(handle);
             for (port, outward) in [(Port::Inner, true), (Port::Outer, false)] {
                 let frame = framed(port, &session.packet(outward, flags));
+                let causes =
+                    |stage: &Stage| [1, 2, 3].map(|cause| stage.rig.counted(PASSED as u32 + cause).0);
+                let [no_flow, moving, by_flags] = causes(&stage);
                 let ran = stage.rig.run(&frame, stage.scene.index(port));
                 let is_answer = !outward && flags & 0x17 == 0x12;
                 assert_eq!(ran.verdict == Ruling::Redirect, is_answer, "{outward} {flags:#x}");
+                let is_data = flags & 7 == 0;
+                let left = [u64::from(is_data), 0, u64::from(!is_data && !is_answer)];
+                assert_eq!(causes(&stage), [no_flow + left[0], moving, by_flags + left[2]], "{flags:#x}");
+                answered += u64::from(is_answer);
             }
+            assert_eq!(words(&stage), before);
+            let usage = stage.rig.writer.usage(handle);
+            assert_eq!(usage.map(|half| half.packets), [0, u64::from(flags & 0x17 == 0x12)]);
         }
-        assert_eq!(words(&stage), before);
         // ECE, CWR, PSH and URG may be set or not.
-        let usage = stage.rig.writer.usage(handle);
-        assert_eq!(usage.map(|half| half.packets), [0, 16]);
-        assert_eq!(stage.rig.counted(stage.counter() + 1).0, 16);
-        assert!(stage.rig.writer.arm_half_open(handle) && !stage.rig.writer.is_half_open(handle));
-        let answer = framed(Port::Outer, &session.packet(false, 0x12));
-        assert_eq!(stage.rig.run(&answer, stage.scene.index(Port::Outer)).verdict, Ruling::Pass);
-        stage.rig.writer.force(handle);
-        assert!(stage.is_forwarded(&session, true) && stage.is_forwarded(&session, false));
-        assert_eq!(stage.rig.run(&answer, stage.scene.index(Port::Outer)).verdict, Ruling::Pass);
+        assert_eq!((answered, stage.rig.counted(stage.counter() + 1).0), (16, 16));
+    });
+}
+
+/// It is no way for data past the packet filter.
+#[test]
+fn a_half_open_entry_forwards_no_data_and_few_syn_acks() {
+    at_both_hooks(unchanged, |mut stage| {
+        let (session, _) = half_open(&mut stage);
+        assert!(!stage.forwards(&session, 0x12, &[1]) && !stage.forwards(&session, 0x12, &[1; 1_000]));
+        let forwarded = (0..100).filter(|_| stage.forwards(&session, 0x12, &[])).count();
+        assert_eq!(forwarded, 4);
+    });
+}
+
+#[test]
+fn a_half_open_entry_forwards_nothing_late_without_a_gateway_or_if_it_is_not_allowed() {
+    at_both_hooks(unchanged, |mut stage| {
+        let (session, handle) = half_open(&mut stage);
+        stage.rig.idle_since(handle, 4_700);
+        assert!(stage.forwards(&session, 0x12, &[]));
+        stage.rig.idle_since(handle, 4_770);
+        assert!(!stage.forwards(&session, 0x12, &[]), "five seconds later");
+        stage.rig.renew(handle);
+        stage.rig.away_since(1_950);
+        assert!(!stage.forwards(&session, 0x12, &[]), "nobody would learn of it");
+        stage.rig.renew(handle);
+        assert!(stage.forwards(&session, 0x12, &[]));
+        stage.rig.control.allow_half_open(false);
+        assert!(!stage.forwards(&session, 0x12, &[]));
+        stage.rig.control.allow_half_open(true);
+        assert!(stage.forwards(&session, 0x12, &[]));
     });
 }
 
@@ -523,7 +571,7 @@ fn a_half_open_entry_that_was_removed_forwards_nothing() {
         assert!(is_answered(&stage));
         let usage = stage.rig.writer.remove(handle);
         assert_eq!(usage.map(|half| half.packets), [0, 1]);
-        assert!(!is_answered(&stage));
+        assert!(!stage.forwards(&session, 0x12, &[]));
         assert_eq!(stage.halves(handle).map(|half| flow_state(half.word)), [FLOW_FREE, FLOW_RESTING]);
     });
 }

@@ -55,6 +55,12 @@ impl PacketFilter {
         }
     }
 
+    /// Whether this host's connection tracking leaves alone what the fast path may forward.
+    pub(super) fn excludes_fast_path(&self, config: &Config) -> bool {
+        let is_wanted = config.fast_path.as_ref().is_some_and(|it| it.notrack);
+        is_wanted && self.made.is_some() && self.failed.is_none() && !self.is_lost
+    }
+
     /// Whether a Teredo client would have an address that the filter does not protect as it should.
     pub(super) fn leaves_client_open(&self, config: &Config) -> bool {
         (self.failed.is_some() || self.is_lost) && config.others.teredo_client.iter().any(|it| it.firewall)
@@ -170,6 +176,21 @@ fn look(config: &Config, device: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn connection_tracking_leaves_the_fast_path_alone_while_the_table_is_there() {
+        let config = |keys: &str| {
+            let text = format!("[nat64]\n[fastpath]\n{keys}\n");
+            let missing = &mut |_: &std::path::Path| Err(std::io::ErrorKind::NotFound.into());
+            Config::parse("f", &text, &Default::default(), missing).unwrap().0
+        };
+        let made = || PacketFilter { made: Some(Untracked::default()), ..PacketFilter::default() };
+        assert!(made().excludes_fast_path(&config("")));
+        assert!(!made().excludes_fast_path(&config("notrack = false")));
+        assert!(!PacketFilter::default().excludes_fast_path(&config("")), "it was never made");
+        assert!(!PacketFilter { is_lost: true, ..made() }.excludes_fast_path(&config("")));
+        assert!(!PacketFilter { failed: Some(Instant::now()), ..made() }.excludes_fast_path(&config("")));
+    }
 
     /// Without nft, the client's table fails every ten seconds, and the gateway runs without the client.
     #[test]

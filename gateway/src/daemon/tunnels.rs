@@ -280,6 +280,7 @@ impl<'c> Tunnels<'c> {
                         self.observe_aftrs(&mut aftrs, gateway);
                         if let Some(offload) = offload {
                             offload.narrow(&[]);
+                            offload.allow_half_open(self.packet_filter.excludes_fast_path(self.config));
                         }
                         self.reach(host);
                     }

@@ -59,7 +59,7 @@ impl<I: InsideKey> Engine<I> {
         self.tables.recording.record(at, event);
     }
 
-    /// A packet that makes its session due for the fast path or withdraws it, or whose session is being moved there.
+    /// A packet that makes its session due for the fast path or withdraws it, or whose session is being moved there or waits for a SYN/ACK.
     /// The state machine has not seen it yet.
     #[cold]
     #[inline(never)]
@@ -78,8 +78,9 @@ impl<I: InsideKey> Engine<I> {
         let octets = || arrival.octets().get(transport).unwrap_or_default();
         let its_mark = || earlier.unwrap_or_else(|| mark(probe.protocol, octets()));
         match Segment::of(probe.flags) {
-            Segment::Syn if direction == Direction::Out && self.tables.await_answer(slot) => {}
+            Segment::Syn if direction == Direction::Out && self.tables.await_answer(slot, now) => {}
             Segment::Syn | Segment::Fin | Segment::Rst => self.tables.reclaim(slot, counters),
+            Segment::Data if self.tables.learn_answer(slot) => {}
             Segment::Data if self.tables.moves(slot, direction, its_mark, now) => {}
             Segment::Data => self.tables.offload(slot, (direction, arrival.segments()), now, counters),
         }

@@ -230,7 +230,7 @@ impl<I: InsideKey> Engine<I> {
     }
 
     fn session_lives(&self, slot: u32) -> (Outside<Endpoint4>, u32) {
-        let session = self.tables.sessions.get(slot);
-        (session.outside, self.tables.sessions.closes(session).saturating_sub(self.clock.floor))
+        let session = self.tables.present(slot).session;
+        (session.outside, self.tables.sessions.closes(&session).saturating_sub(self.clock.floor))
     }
 }

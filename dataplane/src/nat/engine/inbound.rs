@@ -55,11 +55,8 @@ impl<I: InsideKey> Engine<I> {
         let (segments, octets) = (arrival.segments(), arrival.packet().length);
         let is_notable = self.tables.sessions.count(slot, Direction::In, segments, octets, self.clock);
         let segment = Segment::of(probe.flags);
-        if is_notable | (segment != Segment::Data) {
+        if is_notable | (state == SessionState::InsideInit) | (segment != Segment::Data) {
             self.offload_or_reclaim(slot, Direction::In, arrival, probe, counters);
-        }
-        if state == SessionState::InsideInit && segment == Segment::Data {
-            self.tables.learn_answer(slot);
         }
         self.tables.sessions.advance(slot, Direction::In, segment, self.clock);
         Ok(Self::inward(self.tables.sessions.get(slot).inside, probe, mechanism))

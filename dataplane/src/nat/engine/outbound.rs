@@ -46,14 +46,11 @@ impl<I: InsideKey> Engine<I> {
         let (segments, octets) = (arrival.segments(), arrival.packet().length);
         let is_notable = self.tables.sessions.count(slot, Direction::Out, segments, octets, self.clock);
         let segment = Segment::of(probe.flags);
-        if is_notable | (segment != Segment::Data) {
+        let awaits = self.tables.sessions.get(slot).state == SessionState::InsideInit;
+        if is_notable | awaits | (segment != Segment::Data) {
             self.offload_or_reclaim(slot, Direction::Out, arrival, probe, counters);
         }
-        let mut before = self.tables.sessions.get(slot).state;
-        if before == SessionState::InsideInit && segment == Segment::Data {
-            self.tables.learn_answer(slot);
-            before = self.tables.sessions.get(slot).state;
-        }
+        let before = self.tables.sessions.get(slot).state;
         self.tables.sessions.advance(slot, Direction::Out, segment, self.clock);
         let session = self.tables.sessions.get(slot);
         let (outside, state) = (session.outside, session.state);

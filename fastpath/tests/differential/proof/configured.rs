@@ -28,7 +28,6 @@ pub fn rules(scene: &Scene, world: &World) -> Rules {
         idle_icmp: 1 << 20,
         absence: 1 << 20,
         forwards_syn: true,
-        forwards_syn_ack: true,
         ..Surroundings::default()
     };
     let offer = Offer::of(&world.config, &around);

@@ -11,7 +11,7 @@ use super::sessions::{self, Entry, Session};
 use super::world::{NAT44, NAT64, OUT, SIIT, World};
 use sixway_dataplane::Instant;
 use sixway_dataplane::engine::Engine;
-use sixway_dataplane::offload::FastPath;
+use sixway_dataplane::offload::{FastPath, FlowHandle};
 use sixway_fastpath::layout::{COUNTERS, PASSED};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -31,6 +31,7 @@ pub struct Harness<'a> {
     rig: Rig,
     engine: RefCell<Engine>,
     sessions: Vec<Session>,
+    half_open: Vec<FlowHandle>,
 }
 
 impl<'a> Harness<'a> {
@@ -39,22 +40,30 @@ impl<'a> Harness<'a> {
         let mut rig = Rig::new(hook, scene, world, |_| {});
         let mut engine = Engine::new(&world.config).unwrap();
         let sessions = sessions::establish(world, &mut engine, NOW);
+        let mut half_open = Vec::new();
         for session in &sessions {
             match session.entry {
-                Entry::Armed => rig.writer.arm(&session.flow()).unwrap(),
-                Entry::Active => rig.install(&session.flow()),
-                Entry::HalfOpen => rig.writer.half_open(&session.flow()).unwrap(),
-            };
+                Entry::Armed => {
+                    rig.writer.arm(&session.flow()).unwrap();
+                }
+                Entry::Active => {
+                    rig.install(&session.flow());
+                }
+                Entry::HalfOpen => half_open.push(rig.writer.half_open(&session.flow()).unwrap()),
+            }
         }
-        Self { world, scene, hook, rig, engine: RefCell::new(engine), sessions }
+        Self { world, scene, hook, rig, engine: RefCell::new(engine), sessions, half_open }
     }
 
     /// Tries packets from a seed of this world's own.
-    fn try_many(&self, packets: u64) {
+    fn try_many(&mut self, packets: u64) {
         let seed = seed(self.world.name, self.hook);
         let mut random = Random(seed);
         let mut forwarded: BTreeMap<u32, u64> = BTreeMap::new();
         for number in 0..packets {
+            if number % 4 == 0 {
+                self.renew();
+            }
             let choices = Choices::random(&mut random);
             let input = self.input(&mut choices.clone());
             match self.check(&input) {
@@ -74,6 +83,11 @@ impl<'a> Harness<'a> {
         assert_eq!(self.rig.counted(LOST).0, 0, "{}: packets were lost", self.world.name);
         let counted: u64 = (0..PASSED as u32).map(|which| self.rig.counted(which).0).sum();
         assert_eq!(counted, forwarded.values().sum::<u64>(), "{}: {forwarded:?}", self.world.name);
+    }
+
+    /// Half-open entries are as new: each forwards four packets, and not for long.
+    pub fn renew(&mut self) {
+        self.half_open.iter().for_each(|handle| self.rig.renew(*handle));
     }
 
     fn input(&self, choices: &mut Choices) -> Input {
@@ -241,7 +255,7 @@ pub fn prove(hook: Hook, worlds: Vec<World>, packets: u64) -> Coverage {
         let sum = Arc::clone(&total);
         namespace::in_namespace("differential", move || {
             let scene = Scene::new(world.routes(), &world.local);
-            let bench = Harness::new(&world, &scene, hook);
+            let mut bench = Harness::new(&world, &scene, hook);
             bench.try_many(packets);
             let mut sum = sum.lock().unwrap();
             sum.packets += packets;

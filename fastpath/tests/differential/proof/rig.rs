@@ -83,6 +83,7 @@ impl Rig {
         let control = Arc::new(Control::of_map(map(&program, "control").fd().as_fd()).unwrap());
         control.begin("test", buckets).unwrap();
         control.enable(true);
+        control.allow_half_open(true);
         let table =
             FlowTable::of_map(map(&program, "flows").fd().as_fd(), Arc::clone(&control), FLOWS).unwrap();
         table.set_translators(&rules.config);
@@ -129,12 +130,23 @@ impl Rig {
 
     /// Says that both halves of an entry were last used this number of ticks before they were.
     pub fn idle_since(&mut self, handle: FlowHandle, ticks: u32) {
+        self.edit(handle, |half| half.last = half.last.wrapping_sub(ticks));
+    }
+
+    /// An entry was made just now, and has had no packet. The gateway is there.
+    pub fn renew(&mut self, handle: FlowHandle) {
+        self.control.beat();
+        let now = self.heartbeat();
+        self.edit(handle, |half| (half.packets, half.last) = (0, now));
+    }
+
+    fn edit(&mut self, handle: FlowHandle, edit: impl Fn(&mut layout::Flow)) {
         let slots = self.table.halves_of(handle);
         let mut sets: Array<_, [layout::Flow; layout::BUCKET]> =
             Array::try_from(self.program.map_mut("flows").unwrap()).unwrap();
         for slot in slots {
             let mut set = sets.get(&((slot / layout::BUCKET) as u32), 0).unwrap();
-            set[slot % layout::BUCKET].last = set[slot % layout::BUCKET].last.wrapping_sub(ticks);
+            edit(&mut set[slot % layout::BUCKET]);
             sets.set((slot / layout::BUCKET) as u32, set, 0).unwrap();
         }
     }

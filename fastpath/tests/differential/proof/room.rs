@@ -32,9 +32,10 @@ impl Room {
     }
 
     /// Tries a frame there, and panics if something is wrong. Whether it was forwarded.
-    pub fn tries(&self, input: &Input) -> bool {
+    pub fn tries(&mut self, input: &Input) -> bool {
         // SAFETY: setns touches no memory.
         assert_eq!(unsafe { libc::setns(self.namespace.as_raw_fd(), libc::CLONE_NEWNET) }, 0);
+        self.bench.renew();
         // What should become of it is asked in any case: a fuzzer is guided by the way there.
         self.bench.expects(input);
         match self.bench.check(input) {

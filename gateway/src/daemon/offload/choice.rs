@@ -69,7 +69,6 @@ impl<'c> ProgramChoice<'c> {
             idle_udp: shortest(|timeouts| timeouts.shortest(NatProtocol::Udp, timeouts.udp_default)),
             idle_icmp: shortest(|timeouts| timeouts.shortest(NatProtocol::Icmp, timeouts.icmp_default)),
             forwards_syn: wanted.forward_syn,
-            forwards_syn_ack: wanted.notrack,
             absence: ticks(wanted.absence),
             slots: self.slots,
         }
@@ -151,15 +150,6 @@ pub(super) mod tests {
             let choice = ProgramChoice::of(&config, [1, 2], 7).unwrap();
             let around = choice.around(&Facts::default());
             assert_eq!((around.forwards_syn, around.tun), (expected, 7), "{keys}");
-        }
-    }
-
-    #[test]
-    fn connection_tracking_sees_each_syn_ack() {
-        for (keys, expected) in [("", true), ("notrack = true", true), ("notrack = false", false)] {
-            let config = config(keys);
-            let choice = ProgramChoice::of(&config, [1, 2], 7).unwrap();
-            assert_eq!(choice.around(&Facts::default()).forwards_syn_ack, expected, "{keys}");
         }
     }
 

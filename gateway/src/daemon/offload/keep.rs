@@ -54,6 +54,15 @@ impl<'c> Offload<'c> {
         self.lock().narrow(errors);
     }
 
+    /// SYN/ACKs are forwarded by half-open entries, or not, because this host's connection tracking may have to see them. Call it each second.
+    pub(in crate::daemon) fn allow_half_open(&self, on: bool) {
+        // If it does not exist, it was ended.
+        let _ = self.carried.with(|fast_path| {
+            fast_path.control().allow_half_open(on);
+            Ok(())
+        });
+    }
+
     /// The lines printed at start: where programs are attached, and what is passed to the engine.
     pub(in crate::daemon) fn lines(&self) -> Vec<String> {
         let exchange = self.lock();

@@ -151,6 +151,8 @@ fn are_filtered(hook: Hook) -> Result<()> {
     let rules = format!(
         "table inet filter {{ chain forward {{ type filter hook forward priority 0; ip saddr {SERVER} counter drop; }}; }}"
     );
+    // Within a second the gateway knows that connection tracking leaves SYN/ACKs alone.
+    pause(2_000)?;
     let mut nft = command("nft")?;
     nft.arg("-f").arg(network.file("filter.nft", &rules)?);
     gateway.run(nft, Duration::from_secs(5))?.succeeded()?;
