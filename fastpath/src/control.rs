@@ -6,12 +6,15 @@ use crate::slots::Slots;
 use crate::ticks;
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// The control map. Each method is a memory access; none blocks, none fails.
 #[derive(Debug)]
 pub struct Control {
     memory: Mapping,
+    /// What [`Self::allow_half_open`] was told last: whenever the programs may forward, this holds.
+    allows_half_open: AtomicBool,
 }
 
 impl Control {
@@ -20,14 +23,18 @@ impl Control {
     /// # Errors
     /// The kernel does not map it.
     pub fn of_map(map: BorrowedFd<'_>) -> io::Result<Self> {
-        Ok(Self { memory: Mapping::of_map(map, size_of::<SharedControl>())? })
+        Ok(Self::of(Mapping::of_map(map, size_of::<SharedControl>())?))
     }
 
     /// One of this process alone, with these buckets and a secret.
     pub(crate) fn anonymous(buckets: u32) -> io::Result<Self> {
-        let control = Self { memory: Mapping::anonymous(size_of::<SharedControl>())? };
+        let control = Self::of(Mapping::anonymous(size_of::<SharedControl>())?);
         control.begin("", buckets)?;
         Ok(control)
+    }
+
+    fn of(memory: Mapping) -> Self {
+        Self { memory, allows_half_open: AtomicBool::new(false) }
     }
 
     fn page(&self) -> &SharedControl {
@@ -133,7 +140,7 @@ impl Control {
 
     /// Lets the programs forward, or makes them pass everything on.
     pub fn enable(&self, on: bool) {
-        self.page().enabled.store(if on { ENABLED } else { 0 }, Release);
+        self.page().enabled.store(if on { self.allowed() } else { 0 }, Release);
     }
 
     /// Whether the programs may forward.
@@ -141,13 +148,20 @@ impl Control {
         self.page().enabled.load(Acquire) & ENABLED != 0
     }
 
-    /// Lets programs that may forward do so with SYN/ACKs by half-open entries, or not: this host's connection tracking may have to see them.
-    /// It has to be said again after [`Self::enable`].
+    /// Whether programs that may forward do so with SYN/ACKs by half-open entries: this host's connection tracking may have to see them.
     pub fn allow_half_open(&self, on: bool) {
-        let allowed = if on { ENABLED | HALF_OPEN_ALLOWED } else { ENABLED };
-        let changed = |word| (word & ENABLED != 0).then_some(allowed);
-        // Otherwise they forward nothing.
+        self.allows_half_open.store(on, Relaxed);
+        let changed = |word| (word & ENABLED != 0).then_some(self.allowed());
+        // Otherwise they forward nothing, and this holds when they do again.
         let _ = self.page().enabled.fetch_update(Release, Relaxed, changed);
+    }
+
+    /// What programs may do that may forward.
+    fn allowed(&self) -> u32 {
+        match self.allows_half_open.load(Relaxed) {
+            true => ENABLED | HALF_OPEN_ALLOWED,
+            false => ENABLED,
+        }
     }
 
     /// Whether they may.

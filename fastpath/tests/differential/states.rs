@@ -528,7 +528,7 @@ fn a_half_open_entry_forwards_syn_acks_from_outside_alone() {
     });
 }
 
-/// It is no way for data past the packet filter.
+/// Data find no way past the packet filter by it.
 #[test]
 fn a_half_open_entry_forwards_no_data_and_few_syn_acks() {
     at_both_hooks(unchanged, |mut stage| {

@@ -16,6 +16,7 @@ use crate::namespace::Namespace;
 use crate::results::Machine;
 use crate::topology::Network;
 use std::net::IpAddr;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -138,13 +139,18 @@ impl Live {
     ///
     /// # Errors
     /// The kernel refuses a program.
-    pub fn establish(&self, ends: &FrameEnds, pace: Pace) -> Result<(Outcome, Vec<FlowState>)> {
+    pub fn establish(
+        &self,
+        ends: &FrameEnds,
+        flows: Range<u32>,
+        pace: Pace,
+    ) -> Result<(Outcome, Vec<FlowState>)> {
+        let count = flows.len() as u32;
         let (near, far) = (self.network.host(self.near.0)?, self.network.host(self.far.0)?);
-        let sink = StampedSink::attach_noting(&self.object, (far, self.far.1), ends.flows)?;
-        let sender = StampedFrames::load(&self.object, ends, near, self.near.1)?;
+        let sink = StampedSink::attach_noting(&self.object, (far, self.far.1), count)?;
+        let sender = StampedFrames::load_part(&self.object, (ends, flows), near, self.near.1)?;
         let frames = FrameStream { sender: &sender, sink: Some(&sink) };
-        let outcome =
-            Stream { frames, core: self.cores.tester }.run(pace, Until::Count(ends.flows.into()))?;
+        let outcome = Stream { frames, core: self.cores.tester }.run(pace, Until::Count(count.into()))?;
         Ok((outcome, sink.states()?))
     }
 

@@ -25,6 +25,8 @@
 volatile const __u64 pattern[LONGEST / 8] = {};
 /// This many flows take turns, FLOWS at most for each of them to have its order.
 volatile const __u32 flows = 1;
+/// The first of them.
+volatile const __u32 first = 0;
 
 /// The number of the next frame.
 __u32 next = 0;
@@ -107,7 +109,7 @@ SEC("xdp")
 int stamped6(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-	__u32 sequence = next, flow = sequence % (flows ? flows : 1);
+	__u32 sequence = next, flow = first + sequence % (flows ? flows : 1);
 
 	if (!write(data, end, 10))
 		return XDP_DROP;
@@ -127,7 +129,7 @@ SEC("xdp")
 int stamped4(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
-	__u32 sequence = next, flow = sequence % (flows ? flows : 1);
+	__u32 sequence = next, flow = first + sequence % (flows ? flows : 1);
 
 	if (!write(data, end, 8))
 		return XDP_DROP;

@@ -15,6 +15,7 @@ use aya::programs::{TestRun as _, TestRunOptions};
 use aya::{Ebpf, EbpfLoader};
 use sixway_wire::{Ipv4Header, UdpHeader, protocol};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -104,8 +105,20 @@ impl<'a> StampedFrames<'a> {
     /// # Errors
     /// The kernel refuses them.
     pub fn load(object: &Path, ends: &FrameEnds, host: &'a Namespace, device: &str) -> Result<Self> {
-        let (name, frame) = ends.pattern()?;
-        Self::load_program(object, (name, frame), ends.flows, (host, device))
+        Self::load_part(object, (ends, 0..ends.flows), host, device)
+    }
+
+    /// The same for a part of the flows.
+    ///
+    /// # Errors
+    /// The kernel refuses them.
+    pub fn load_part(
+        object: &Path,
+        (ends, flows): (&FrameEnds, Range<u32>),
+        host: &'a Namespace,
+        device: &str,
+    ) -> Result<Self> {
+        Self::load_program(object, ends.pattern()?, flows, (host, device))
     }
 
     /// A sender to each of these flows in turn: over IPv4, to where their packets came from, and from the source and the port of `ends`. The
@@ -125,7 +138,7 @@ impl<'a> StampedFrames<'a> {
         let packet = ends.udp4((source, ends.port), (Ipv4Addr::UNSPECIFIED, 0));
         let frame = ends.ethernet([8, 0], &packet);
         let mut sender =
-            Self::load_program(object, ("stamped_replies4", frame), states.len() as u32, (host, device))?;
+            Self::load_program(object, ("stamped_replies4", frame), 0..states.len() as u32, (host, device))?;
         let map = sender.programs.map_mut("states").ok_or_else(|| strange("states"))?;
         let mut map: Array<&mut MapData, FlowState> =
             Array::try_from(map).map_err(|error| refused("states", &error))?;
@@ -138,15 +151,17 @@ impl<'a> StampedFrames<'a> {
     fn load_program(
         object: &Path,
         (name, frame): (&'static str, Vec<u8>),
-        flows: u32,
+        flows: Range<u32>,
         (host, device): (&'a Namespace, &str),
     ) -> Result<Self> {
+        let (first, flows) = (flows.start, flows.len().max(1) as u32);
         let mut words = [0_u8; LONGEST];
         words.iter_mut().zip(&frame).for_each(|(word, octet)| *word = *octet);
         let mut programs = EbpfLoader::new()
             .override_global("pattern", &words, true)
-            .override_global("flows", &flows.max(1), true)
-            .map_max_entries("states", if name == "stamped_replies4" { flows.max(1) } else { 1 })
+            .override_global("flows", &flows, true)
+            .override_global("first", &first, true)
+            .map_max_entries("states", if name == "stamped_replies4" { flows } else { 1 })
             .load_file(object)
             .map_err(|error| refused("loading the senders", &error))?;
         let sender = LiveSender::new(&mut programs, (name, frame), (host, device))?;

@@ -108,7 +108,7 @@ fn pool(place: &Place, addresses: &[String]) -> String {
 }
 
 /// Room for as many sessions and bindings as a pool has ports, if that is more than the usual number. Each host is a
-/// subscriber of its own: the share of a single /64 would be smaller.
+/// subscriber of its own: the share of a single /64 would be smaller. To make them takes minutes, in which none may expire.
 fn sessions(pool: &[String]) -> String {
     let addresses = |prefix: &String| {
         let length: u32 = prefix.split_once('/').map_or(Some(32), |(_, length)| length.parse().ok())?;
@@ -118,7 +118,10 @@ fn sessions(pool: &[String]) -> String {
     let most = ports.min(1 << 24);
     match most > 1 << 20 {
         true => {
-            format!("max_sessions = {most}\nmax_bindings = {most}\nsubscriber_prefix_length = 128\n")
+            format!(
+                "max_sessions = {most}\nmax_bindings = {most}\nsubscriber_prefix_length = 128\n\
+                 timeouts = {{ udp_default = \"1 h\" }}\n"
+            )
         }
         false => String::new(),
     }

@@ -11,10 +11,12 @@ use crate::experiment::live::Live;
 use crate::experiment::measured::measure;
 use crate::experiment::sheet::Sheet;
 use crate::failure::{Failure, Result};
+use crate::interrupt;
 use crate::load::{FlowState, Outcome, Trip};
 use crate::measure::{Reading, core_time};
 use crate::results::{Cell, Machine, Unit};
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// 32 addresses: more than two million connections to one destination.
@@ -27,10 +29,12 @@ const FEW: f64 = 2_000_000.0;
 const FRAME: usize = 84;
 /// Frames a second by which a table is filled where its rate is not what is measured, and validated.
 const CAREFUL: f64 = 10_000.0;
-/// How long a table of more is filled, and validated: both, and what is measured then, have to be over before the first ones expire.
+/// How long a table of more is filled, and validated: connections have an hour.
 const FILLED: f64 = 120.0;
 /// Octets of memory for a connection, at the device and at the tester, that a table needs at least.
 pub const OCTETS: u64 = 512;
+/// A device that has just started has other work for a moment, which would cost it connections.
+const SETTLES: Duration = Duration::from_secs(2);
 /// How often a table that was not filled is filled again (RFC 9693 leaves that to the tester).
 const AGAIN: u32 = 3;
 /// The smallest table that is looked for.
@@ -56,6 +60,14 @@ fn merged(before: Vec<FlowState>, now: Vec<FlowState>) -> Vec<FlowState> {
     all.sort_unstable();
     all.dedup();
     all
+}
+
+/// Connections that are established and validated at a time: with millions, some frame is lost somewhere.
+const PART: u32 = 1 << 17;
+
+/// These connections in parts.
+fn parts(flows: u32) -> impl Iterator<Item = Range<u32>> {
+    (0..flows).step_by(PART as usize).map(move |first| first..flows.min(first + PART))
 }
 
 /// Frames a second by which a table of this size is filled and validated.
@@ -90,8 +102,6 @@ fn no_room(flows: u64, is_kernels: bool, here: &Machine) -> Option<String> {
 struct Filled {
     /// Connections that exist: a frame has come back over each.
     validated: u64,
-    /// Where their frames came from at the far end.
-    states: Vec<FlowState>,
     outcome: Outcome,
 }
 
@@ -118,36 +128,46 @@ impl Stateful {
 
     fn fill_more(&self, flows: u32, per_second: f64) -> Result<Filled> {
         let ends = frame_ends(&self.scene.ends, &self.live, FRAME, flows);
-        let (outcome, states) = self.live.establish(&ends, at(per_second))?;
-        Ok(Filled { validated: self.come_back(&states)?, states, outcome })
+        let (outcome, states) = self.live.establish(&ends, 0..flows, at(per_second))?;
+        Ok(Filled { validated: self.come_back(&states, filling(flows.into()))?, outcome })
     }
 
     /// How many frames come back over connections that had these states.
-    fn come_back(&self, states: &[FlowState]) -> Result<u64> {
+    fn come_back(&self, states: &[FlowState], per_second: f64) -> Result<u64> {
         if states.is_empty() {
             return Ok(0);
         }
-        Ok(self
-            .live
-            .validate((self.scene.ends.far(), TARGET), states, at(filling(states.len() as f64)))?
-            .answered)
+        Ok(self.live.validate((self.scene.ends.far(), TARGET), states, at(per_second))?.answered)
     }
 
-    /// A table with this number of connections, all of them validated. If frames were lost, all are sent again: those that exist stay.
-    fn filled(&mut self, flows: u32) -> Result<Filled> {
+    /// A table with this number of connections, all of them validated, one part after the other. If frames of a part are lost, all of it are
+    /// sent again: connections that exist stay.
+    fn filled(&mut self, flows: u32) -> Result<Vec<FlowState>> {
         self.scene.running.forget()?;
-        let ends = frame_ends(&self.scene.ends, &self.live, FRAME, flows);
-        let (mut states, mut validated) = (Vec::new(), 0);
+        if flows > FEWEST {
+            interrupt::pause(SETTLES)?;
+        }
+        let mut all = Vec::with_capacity(flows as usize);
+        for part in parts(flows) {
+            all.extend(self.fill_part(part, filling(flows.into()))?);
+        }
+        Ok(all)
+    }
+
+    fn fill_part(&self, part: Range<u32>, per_second: f64) -> Result<Vec<FlowState>> {
+        let ends = frame_ends(&self.scene.ends, &self.live, FRAME, part.end);
+        let (mut states, mut validated, count) = (Vec::new(), 0, part.len() as u64);
         for _ in 0..=AGAIN {
-            let (outcome, seen) = self.live.establish(&ends, at(filling(flows.into())))?;
+            let (_, seen) = self.live.establish(&ends, part.clone(), at(per_second))?;
             states = merged(states, seen);
-            validated = self.come_back(&states)?;
-            if validated == u64::from(flows) {
-                return Ok(Filled { validated, states, outcome });
+            validated = self.come_back(&states, per_second)?;
+            if validated == count {
+                return Ok(states);
             }
         }
         Err(Failure::Unexpected(format!(
-            "of {flows} connections {validated} were established, after {AGAIN} repetitions"
+            "of connections {} to {} {validated} were established, after {AGAIN} repetitions",
+            part.start, part.end
         )))
     }
 
@@ -160,7 +180,7 @@ impl Stateful {
         let ends = frame_ends(&self.scene.ends, &self.live, FRAME, flows);
         let running = self.live.counting(self.scene.running.as_ref());
         let measured = measure(&running, (self.scene.ends.cores, Reading::Ticks), sheet, || {
-            Ok(self.live.establish(&ends, at(found.rate.max(LEAST)))?.0)
+            Ok(self.live.establish(&ends, 0..flows, at(found.rate.max(LEAST)))?.0)
         })?;
         let each = measured.nanoseconds_each(f64::from(flows));
         sheet.value("connections", f64::from(flows), Unit::Count);
@@ -172,9 +192,9 @@ impl Stateful {
 
     /// §4.8: how long it takes to delete all connections, less the same of an empty table.
     fn tear_down(&mut self, flows: u32, sheet: &mut Sheet) -> Result<()> {
-        let filled = self.filled(flows)?;
+        let states = self.filled(flows)?;
         let full = self.deletion()?;
-        let left = self.come_back(&filled.states)?;
+        let left = self.come_back(&states, filling(flows.into()))?;
         let empty = self.deletion()?;
         let back = self.fill_more(flows, CAREFUL)?;
         self.row(flows, sheet)?;
@@ -230,7 +250,7 @@ impl Stateful {
         let ends = frame_ends(&self.scene.ends, &self.live, FRAME, flows);
         let running = self.live.counting(self.scene.running.as_ref());
         measure(&running, (self.scene.ends.cores, Reading::Ticks), sheet, || {
-            Ok(self.live.establish(&ends, at(CAREFUL))?.0)
+            Ok(self.live.establish(&ends, 0..flows, at(CAREFUL))?.0)
         })
         .map(drop)
     }
@@ -304,7 +324,14 @@ mod tests {
     }
 
     #[test]
-    fn a_large_table_is_filled_before_its_first_entries_expire() {
+    fn parts_have_each_connection_once() {
+        assert!(parts(8).eq(std::iter::once(0..8)));
+        let several: Vec<_> = parts(2 * PART + 1).collect();
+        assert_eq!(several, [0..PART, PART..2 * PART, 2 * PART..2 * PART + 1]);
+    }
+
+    #[test]
+    fn a_large_table_is_filled_and_validated_in_minutes() {
         assert_eq!(filling(1_000.0), CAREFUL);
         assert_eq!(10_000_000.0 / filling(10_000_000.0), FILLED);
     }
