@@ -6,10 +6,11 @@ use crate::support::{v4, v6};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use sixway_dataplane::engine::{Engine, EngineConfig};
-use sixway_dataplane::nat::{SavedSession, Selection, SessionRow};
+use sixway_dataplane::nat::{Inside, NatProtocol, SavedSession, Selection, SessionRow, WantedOutside};
 use sixway_dataplane::stateful::Stateful as _;
 use sixway_dataplane::{Frame, Instant, Outbox};
 use sixway_trial::budget;
+use sixway_wire::{Endpoint4, Endpoint6};
 use std::time::Duration;
 
 const SYN: u8 = 2;
@@ -176,7 +177,7 @@ fn the_steps_reach_half_open_entries() {
         }
         answers += pair.gateways[1].answers;
     }
-    assert!(answers > 100, "{answers}");
+    assert!(answers > 60, "{answers}");
 }
 
 /// A connection opens, without its SYN/ACK at the engine.
@@ -250,13 +251,54 @@ fn an_entry_without_an_answer_is_withdrawn_after_some_seconds_if_others_open() {
     pair.step(syn(3));
     pair.step(Step::Comes { port: 3, outbound: false, flags: SYN_ACK });
     assert_eq!(pair.gateways[1].answers, 0, "the first two wait still");
-    pair.step(Step::Passes(1));
+    // Without a tick.
+    pair.now = pair.now + Duration::from_secs(1);
     pair.step(syn(4));
     assert_eq!(pair.gateways[1].path.only().1.flow.inside.0.port, 4);
     pair.step(Step::Comes { port: 4, outbound: false, flags: SYN_ACK });
     assert_eq!(pair.gateways[1].answers, 1);
     pair.step(Step::Comes { port: 1, outbound: false, flags: SYN_ACK });
     assert_eq!(pair.gateways[1].answers, 1, "by the engine");
+}
+
+#[test]
+fn an_entry_without_an_answer_is_withdrawn_if_nothing_comes() {
+    let mut pair = Pair::new();
+    pair.step(Step::Comes { port: 1, outbound: true, flags: SYN });
+    pair.step(Step::Passes(3));
+    assert_eq!(pair.gateways[1].path.len(), 1);
+    pair.step(Step::Passes(1));
+    assert_eq!(pair.gateways[1].path.len(), 0, "another worker may have use for its room");
+    pair.step(Step::Comes { port: 1, outbound: false, flags: SYN_ACK });
+}
+
+#[test]
+fn an_offloaded_flow_with_the_handle_of_its_half_open_entry_stays() {
+    let mut pair = opened();
+    pair.gateways[1].path.reuses_handle();
+    assert!(is_offloaded(&mut pair, false));
+    pair.step(Step::Passes(10));
+    assert_eq!(pair.gateways[1].path.len(), 1);
+    assert_eq!(pair.gateways[1].engine.counters().flows_offloaded, 1);
+    pair.step(Step::Comes { port: 2, outbound: true, flags: SYN });
+    assert_eq!(pair.gateways[1].path.len(), 2);
+}
+
+#[test]
+fn a_request_for_a_session_says_how_long_an_answered_one_lives() {
+    let mut pair = Pair::new();
+    pair.step(Step::Comes { port: 1, outbound: true, flags: SYN });
+    pair.step(Step::Comes { port: 1, outbound: false, flags: SYN_ACK });
+    let (inside, remote) =
+        (Endpoint6::new("2001:db8:1::1".parse().unwrap(), 1), Endpoint4::new(SERVER.parse().unwrap(), 80));
+    let now = pair.now;
+    let lives = pair.gateways.each_mut().map(|gateway| {
+        let wanted = WantedOutside { address: None, port: 0, exactly: false };
+        let (translator, counters) = gateway.engine.stateful_at(0).unwrap();
+        let named = Inside(inside).into();
+        translator.open_by_request((NatProtocol::Tcp, named, remote), wanted, now, counters).unwrap().1
+    });
+    assert_eq!(lives, [7_440; 2]);
 }
 
 /// A packet of the session comes so seldom that the entry is the only one that knows of the answer.
@@ -277,9 +319,18 @@ fn an_unanswered_syn_keeps_its_entry_no_longer_than_its_session() {
     let mut pair = Pair::new();
     pair.step(Step::Comes { port: 1, outbound: true, flags: SYN });
     pair.step(Step::Passes(200));
+    assert_eq!(pair.gateways[1].path.len(), 0);
     pair.step(Step::Comes { port: 1, outbound: true, flags: SYN });
-    assert_eq!(pair.gateways[1].path.len(), 1, "no other has come");
-    pair.step(Step::Passes(250));
+    assert_eq!(pair.gateways[1].path.len(), 1, "it waits once more");
+    let now = pair.now;
+    let [one, other] = pair.gateways.each_mut().map(|gateway| {
+        let (nat64, counters) = gateway.engine.nat64_and_counters();
+        let mut rows = Vec::new();
+        nat64[0].sessions(0, u32::MAX, &Selection::default(), now, &mut rows);
+        let row = &rows[0];
+        nat64[0].end_session(row.protocol, row.inside.unwrap().into(), row.remote, counters)
+    });
+    assert!(one && other);
     assert_eq!(pair.gateways[1].path.len(), 0);
 }
 

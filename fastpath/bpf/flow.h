@@ -119,9 +119,9 @@ static __always_inline __u32 mark_of(const struct packet *packet, void *transpor
 	return mixed >> 8;
 }
 
-/// SYN/ACKs that a half-open entry forwards: as many as a host repeats in the time below.
+/// SYN/ACKs that a half-open entry forwards.
 #define ANSWERS 4
-/// What is older is the engine's: 5 s.
+/// One that comes later than this after the SYN, or after the SYN/ACK before, is the engine's: 5 s.
 #define ANSWERED_TICKS 4768
 
 /// The word of an entry that is half-open, if the packet is one of its first SYN/ACKs and carries no data; else 0. Without a gateway nobody

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 #[derive(Debug)]
 pub struct Control {
     memory: Mapping,
-    /// What [`Self::allow_half_open`] was told last: whenever the programs may forward, this holds.
+    /// The last argument of [`Self::allow_half_open`]. It takes effect whenever the programs may forward.
     allows_half_open: AtomicBool,
 }
 

@@ -24,7 +24,7 @@ pub const CAUSES: [Cause; COUNTERS - PASSED] = [
     cause("moving", "its flow is moving to the fast path; the engine still has packets of it"),
     cause(
         "flags",
-        "a TCP packet of a session with SYN, FIN or RST (except SYN/ACKs of half-open entries), or a SYN that is left to the engine (see fastpath.forward_syn)",
+        "a TCP packet of a session with SYN, FIN or RST (except SYN/ACKs that are forwarded), or a SYN that is left to the engine (see fastpath.forward_syn)",
     ),
     cause("fragment", "a fragment"),
     cause("options", "IPv4 options or IPv6 extension headers"),

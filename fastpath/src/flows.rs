@@ -212,12 +212,12 @@ impl FlowTable {
         if !self.control.is_enabled() || !self.control.has_half_open() {
             return None;
         }
-        let (halves, now) = (self.halves(flow)?, ticks::now());
+        let now = ticks::now();
         if !self.half_open.begin(now) {
             return None;
         }
         let word = flow_word(FLOW_HALF_OPEN, self.incarnation.fetch_add(1, Relaxed));
-        let handle = self.place(&halves, [AWAITS_ANSWER, word], now);
+        let handle = self.halves(flow).and_then(|halves| self.place(&halves, [AWAITS_ANSWER, word], now));
         if handle.is_none() {
             self.half_open.end();
         }

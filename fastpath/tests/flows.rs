@@ -268,12 +268,16 @@ fn flows_of_a_translator_that_is_gone_are_not_adopted_whoever_has_its_slot() {
 
 #[test]
 fn who_adopts_nothing_takes_over_no_flow_of_a_translator_that_is_gone() {
-    let table = table(10);
+    let table = table(16);
     let (gone, stays) = (activate(&table, 2), activate(&table, 3));
+    let waits = table.half_open(&flow(4)).unwrap();
     table.set_translators(&config());
     assert!(table.halves_of(gone).iter().all(|slot| table.is_active(*slot)), "nobody is gone");
     table.set_translators(&other_config());
     assert!(!table.halves_of(gone).iter().any(|slot| table.is_active(*slot)));
+    assert_eq!(flow_state(table.read(table.halves_of(waits)[1]).word), FLOW_RESTING);
+    table.remove(waits);
+    assert_eq!(table.used(), 2, "it was none of them");
     assert!(table.halves_of(stays).iter().all(|slot| table.is_active(*slot)));
 }
 

@@ -674,7 +674,7 @@ pub(crate) static FASTPATH: Section = Section {
             "forward_syn",
             Kind::Boolean,
             FALSE,
-            "Also forward the TCP SYNs of tunnels and SIIT in the kernel: connections open faster, but the host's packet filter does not see them, so that it can no longer restrict who opens connections. If it is `false`, the packet filter sees each SYN and no other packet of a connection. SYNs of NAT64 and NAT44 always pass the packet filter; their SYN/ACKs to inside hosts are certain to only with `notrack = false`.",
+            "Also forward the TCP SYNs of tunnels and SIIT in the kernel: connections open faster, but the host's packet filter does not see them, so that it can no longer restrict who opens connections. If it is `false`, the packet filter sees each SYN and no other packet of a connection. SYNs of NAT64 and NAT44 always pass the packet filter; their SYN/ACKs to inside hosts always do so only with `notrack = false`.",
         ),
         key(
             "absence",

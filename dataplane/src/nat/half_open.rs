@@ -21,8 +21,9 @@ use crate::direction::Direction;
 use crate::instant::Instant;
 use crate::nat::offload::{OffloadedFlow, Usage};
 
-/// Old entries that are looked at with each new one.
-const LOOKED_AT: usize = 2;
+/// Old entries that are looked at with each new one, and with each tick.
+const WITH_NEW: usize = 2;
+const WITH_TICK: usize = 1_024;
 
 /// The state of a session in this state whose entry was used like this.
 pub(super) const fn state_after(state: SessionState, usage: &Usage) -> SessionState {
@@ -44,7 +45,7 @@ impl<I: InsideKey> StateTables<I> {
             self.learn_answer(slot);
             return true;
         }
-        self.withdraw_unanswered(now);
+        self.withdraw_unanswered(now, WITH_NEW);
         if self.kept_here == Some(remote.port) {
             return false;
         }
@@ -82,9 +83,13 @@ impl<I: InsideKey> StateTables<I> {
         }
     }
 
-    /// Withdraws half-open entries that have waited for long enough, a bounded number of them.
-    fn withdraw_unanswered(&mut self, now: Instant) {
-        for _ in 0..LOOKED_AT {
+    /// Withdraws half-open entries that have waited for long enough: other engines share the fast path, and may have use for the room.
+    pub(crate) fn tick_half_open(&mut self, now: Instant) {
+        self.withdraw_unanswered(now, WITH_TICK);
+    }
+
+    fn withdraw_unanswered(&mut self, now: Instant, most: usize) {
+        for _ in 0..most {
             let Some(HalfOpen { slot, handle, .. }) = self.offloading.next_unanswered(now) else { break };
             if self.sessions.links(slot).flow() == Some(handle) {
                 self.take_back_half_open(slot);

@@ -178,9 +178,6 @@ impl<I: InsideKey> StateTables<I> {
     /// Whether a session whose lifetime seems to be over had packets in the fast path since. If not, it is withdrawn.
     pub(super) fn lives_elsewhere(&mut self, slot: u32, clock: Clock, counters: &mut Counters) -> bool {
         let Some(handle) = self.sessions.links(slot).flow() else { return false };
-        if self.learn_answer(slot) {
-            return !self.sessions.is_overdue(slot, clock);
-        }
         if let Some(last) = last_of(&self.offloading.usage(handle)) {
             self.sessions.lived(slot, last);
         }

@@ -75,6 +75,11 @@ impl MemoryFastPath {
         path
     }
 
+    /// The next entry has the handle of the last one, as in a table where an entry finds the same place.
+    pub fn reuses_handle(&self) {
+        self.table().next -= 1;
+    }
+
     pub fn table(&self) -> MutexGuard<'_, Table> {
         self.0.lock().unwrap()
     }

@@ -23,6 +23,8 @@ pub(super) struct PacketFilter {
     failed: Option<Instant>,
     /// Another program repeatedly removes or changes it.
     is_lost: bool,
+    /// Another program may have removed or changed it, and nft could not list it.
+    is_unknown: bool,
 }
 
 /// Then it is tried again.
@@ -58,7 +60,8 @@ impl PacketFilter {
     /// Whether this host's connection tracking leaves alone what the fast path may forward.
     pub(super) fn excludes_fast_path(&self, config: &Config) -> bool {
         let is_wanted = config.fast_path.as_ref().is_some_and(|it| it.notrack);
-        is_wanted && self.made.is_some() && self.failed.is_none() && !self.is_lost
+        let is_made = self.made.as_ref().is_some_and(|made| made.is_any);
+        is_wanted && is_made && self.failed.is_none() && !self.is_lost && !self.is_unknown
     }
 
     /// Whether a Teredo client would have an address that the filter does not protect as it should.
@@ -82,9 +85,12 @@ impl PacketFilter {
         let is_intact = match listing(&config.gateway.name) {
             Ok(listed) => self.listing.as_ref().is_none_or(|listing| *listing == listed),
             Err(NftError::Refused(_)) => false,
-            // It is not known.
-            Err(NftError::Missing | NftError::Io(_)) => return,
+            Err(NftError::Missing | NftError::Io(_)) => {
+                self.is_unknown = true;
+                return;
+            }
         };
+        self.is_unknown = false;
         if is_intact {
             self.is_lost = false;
             host.intact(&what);
@@ -180,14 +186,20 @@ mod tests {
     #[test]
     fn connection_tracking_leaves_the_fast_path_alone_while_the_table_is_there() {
         let config = |keys: &str| {
-            let text = format!("[nat64]\n[fastpath]\n{keys}\n");
+            let text = format!("[siit]\nprefix = \"2001:db8:64::/96\"\n[fastpath]\n{keys}\n");
             let missing = &mut |_: &std::path::Path| Err(std::io::ErrorKind::NotFound.into());
             Config::parse("f", &text, &Default::default(), missing).unwrap().0
         };
-        let made = || PacketFilter { made: Some(Untracked::default()), ..PacketFilter::default() };
+        let made = || {
+            let table = Untracked { is_any: true, ..Untracked::default() };
+            PacketFilter { made: Some(table), ..PacketFilter::default() }
+        };
+        let for_a_client = Untracked { guards_client: true, ..Untracked::default() };
+        assert!(!PacketFilter { made: Some(for_a_client), ..made() }.excludes_fast_path(&config("")));
         assert!(made().excludes_fast_path(&config("")));
         assert!(!made().excludes_fast_path(&config("notrack = false")));
         assert!(!PacketFilter::default().excludes_fast_path(&config("")), "it was never made");
+        assert!(!PacketFilter { is_unknown: true, ..made() }.excludes_fast_path(&config("")));
         assert!(!PacketFilter { is_lost: true, ..made() }.excludes_fast_path(&config("")));
         assert!(!PacketFilter { failed: Some(Instant::now()), ..made() }.excludes_fast_path(&config("")));
     }

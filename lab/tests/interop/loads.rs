@@ -251,6 +251,13 @@ fn stamped_frames() -> Result<()> {
             flows: 10,
             octets: 0,
         };
+        let part = StampedFrames::load_part(&object, (&ends, 3_000..3_010), client, "up0")?.example()?;
+        let ports = if source.contains(':') { 54 } else { 34 };
+        assert_eq!(
+            part.get(ports..ports + 2),
+            Some(&(4_096_u16 + 3_000 % 1_024).to_be_bytes()[..]),
+            "{part:?}"
+        );
         let sender = StampedFrames::load(&object, &ends, client, "up0")?;
         let frame = sender.example()?;
         let stamp = stamp_of(&frame);

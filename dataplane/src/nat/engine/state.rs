@@ -156,6 +156,7 @@ impl<I: InsideKey> Engine<I> {
         tell: impl FnMut(Fired<I>),
     ) {
         self.clock.set(now);
+        self.tables.tick_half_open(now);
         self.tables.expire(self.clock, budget, counters, tell);
     }
 }

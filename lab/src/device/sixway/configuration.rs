@@ -316,7 +316,10 @@ mod tests {
         let of = |pool: &str| sessions(&[pool.to_owned()]);
         assert_eq!((of("198.19.1.1/32"), of("198.19.1.1")), (String::new(), String::new()));
         let room = |most: u32| {
-            format!("max_sessions = {most}\nmax_bindings = {most}\nsubscriber_prefix_length = 128\n")
+            format!(
+                "max_sessions = {most}\nmax_bindings = {most}\nsubscriber_prefix_length = 128\n\
+                 timeouts = {{ udp_default = \"1 h\" }}\n"
+            )
         };
         assert_eq!(of("198.19.1.0/27"), room(2_064_384));
         assert_eq!(of("198.18.0.0/15"), room(1 << 24));

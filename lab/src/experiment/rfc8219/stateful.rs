@@ -29,7 +29,7 @@ const FEW: f64 = 2_000_000.0;
 const FRAME: usize = 84;
 /// Frames a second by which a table is filled where its rate is not what is measured, and validated.
 const CAREFUL: f64 = 10_000.0;
-/// How long a table of more is filled, and validated: connections have an hour.
+/// How long a table of more is filled, and validated. Sixway's connections have an hour.
 const FILLED: f64 = 120.0;
 /// Octets of memory for a connection, at the device and at the tester, that a table needs at least.
 pub const OCTETS: u64 = 512;
@@ -140,8 +140,8 @@ impl Stateful {
         Ok(self.live.validate((self.scene.ends.far(), TARGET), states, at(per_second))?.answered)
     }
 
-    /// A table with this number of connections, all of them validated, one part after the other. If frames of a part are lost, all of it are
-    /// sent again: connections that exist stay.
+    /// A table with this number of connections, all of them validated, one part after the other. If frames of a part are lost, the whole part
+    /// is sent again: connections that exist stay.
     fn filled(&mut self, flows: u32) -> Result<Vec<FlowState>> {
         self.scene.running.forget()?;
         if flows > FEWEST {
@@ -151,7 +151,14 @@ impl Stateful {
         for part in parts(flows) {
             all.extend(self.fill_part(part, filling(flows.into()))?);
         }
-        Ok(all)
+        all.sort_unstable();
+        all.dedup();
+        match all.len() as u32 {
+            different if different == flows => Ok(all),
+            different => {
+                Err(Failure::Unexpected(format!("of {flows} connections {different} are different")))
+            }
+        }
     }
 
     fn fill_part(&self, part: Range<u32>, per_second: f64) -> Result<Vec<FlowState>> {
@@ -236,7 +243,13 @@ impl Stateful {
         if let Some(why) = no_room(flows.into(), is_kernels, &Machine::here()) {
             return Err(Failure::Unexpected(why));
         }
-        self.filled(flows)?;
+        let states = self.filled(flows)?;
+        // The kernel forgets its connections within minutes.
+        if is_kernels && flows > PART && self.come_back(&states, filling(flows.into()))? < flows.into() {
+            return Err(Failure::Unexpected(format!(
+                "of {flows} connections some expired before all were established: raise nf_conntrack_udp_timeout"
+            )));
+        }
         let (live, scene, time, precision) = (&self.live, &self.scene, self.time, self.precision);
         let ends = frame_ends(&scene.ends, live, FRAME, flows);
         live.with(&ends, Trip::Round, |stream| {

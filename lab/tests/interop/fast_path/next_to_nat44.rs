@@ -12,7 +12,7 @@ use crate::counters::counter;
 use crate::pools::asked;
 use sixway_lab::failure::{Asking as _, Result};
 use sixway_lab::fast_path::{Hook, shown};
-use sixway_lab::gateway::{run_on_fast_path, run_sixway_on};
+use sixway_lab::gateway::{run_on_fast_path, run_ready_for, run_sixway_on};
 use sixway_lab::interrupt;
 use sixway_lab::namespace::command;
 use sixway_lab::probe::ping;
@@ -26,6 +26,12 @@ pub const TESTS: &[Interop] = &[
     }),
     Interop::new("tunnels_stay_in_the_fast_path_next_to_nat44_xdp", &["sixway", "ping"], || {
         next_to_nat44(Hook::Xdp)
+    }),
+    Interop::new("connection_tracking_sees_syn_acks_without_notrack_tc", &["sixway", "ping"], || {
+        are_tracked(Hook::Tc)
+    }),
+    Interop::new("connection_tracking_sees_syn_acks_without_notrack_xdp", &["sixway", "ping"], || {
+        are_tracked(Hook::Xdp)
     }),
     Interop::new("what_the_packet_filter_drops_of_a_server_stays_out_tc", &["sixway", "ping", "nft"], || {
         are_filtered(Hook::Tc)
@@ -172,6 +178,21 @@ fn are_filtered(hook: Hook) -> Result<()> {
     let rows = asked(&network, &["show", "sessions", "--json", "--inside", INSIDE])?.succeeded()?.stdout;
     assert!(rows.contains("established") && !rows.contains("\"offloaded\":true"), "{rows}");
     Ok(())
+}
+
+/// With `notrack = false` connection tracking sees each SYN/ACK.
+fn are_tracked(hook: Hook) -> Result<()> {
+    let network = network()?;
+    run_ready_for(&network, hook, &format!("{RELAY}{}notrack = false\n", hook.section()))?;
+    let (inside, server) = (network.host("inside")?, network.host("server")?);
+    interrupt::wait_until(Duration::from_secs(5), "an answer through the NAT", || {
+        Ok(ping(inside, SERVER, 1, 56, Duration::ZERO)?.answered == 1)
+    })?;
+    pause(2_000)?;
+    let before = carried(&network, "nat44")?;
+    let conversation = Conversation::open(inside, SERVER, server, SERVER, 9_300)?;
+    assert_eq!(carried(&network, "nat44")?, before, "{}", shown(&network)?);
+    conversation.end(End::Client)
 }
 
 /// TCP from inside moves to the fast path.
