@@ -23,7 +23,7 @@ use crate::nat::offload::{OffloadedFlow, Usage};
 
 /// Old entries that are looked at with each new one, and with each tick.
 const WITH_NEW: usize = 2;
-const WITH_TICK: usize = 1_024;
+const WITH_TICK: usize = 64;
 
 /// The state of a session in this state whose entry was used like this.
 pub(super) const fn state_after(state: SessionState, usage: &Usage) -> SessionState {
@@ -84,10 +84,14 @@ impl<I: InsideKey> StateTables<I> {
     }
 
     /// Withdraws half-open entries that have waited for long enough: other engines share the fast path, and may have use for the room.
+    #[inline]
     pub(crate) fn tick_half_open(&mut self, now: Instant) {
-        self.withdraw_unanswered(now, WITH_TICK);
+        if self.offloading.has_half_open() {
+            self.withdraw_unanswered(now, WITH_TICK);
+        }
     }
 
+    #[inline(never)]
     fn withdraw_unanswered(&mut self, now: Instant, most: usize) {
         for _ in 0..most {
             let Some(HalfOpen { slot, handle, .. }) = self.offloading.next_unanswered(now) else { break };

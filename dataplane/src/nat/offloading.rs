@@ -166,6 +166,12 @@ impl Offloading {
         Some(handle)
     }
 
+    /// Whether a session had a half-open entry that was not looked at again.
+    #[inline]
+    pub(super) fn has_half_open(&self) -> bool {
+        !self.half_open.is_empty()
+    }
+
     /// The oldest session that had a half-open entry, if it has waited for its SYN/ACK for long enough.
     pub(super) fn next_unanswered(&mut self, now: Instant) -> Option<HalfOpen> {
         let is_over = self.half_open.front().is_some_and(|oldest| now.since(oldest.since) >= ANSWERED);
