@@ -10,10 +10,16 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// The largest MSS, in octets, that fits an IPv4 path: IP and TCP headers without options (RFC 9293 §3.7.1).
+    #[must_use]
+    pub const fn mss4(self) -> u16 {
+        self.mtu4.saturating_sub(40)
+    }
+
     /// The largest MSS, in octets, that fits a translated path: both sides' IP and TCP headers without options (RFC 9293 §3.7.1).
     #[must_use]
     pub const fn translated_mss(self) -> u16 {
-        let (v4, v6) = (self.mtu4.saturating_sub(40), self.mtu6.saturating_sub(60));
+        let (v4, v6) = (self.mss4(), self.mtu6.saturating_sub(60));
         if v4 < v6 { v4 } else { v6 }
     }
 }

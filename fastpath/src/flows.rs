@@ -186,7 +186,8 @@ impl FlowTable {
             return None;
         }
         let halves = self.halves(flow)?;
-        if !self.is_room() {
+        if self.used.fetch_add(1, Relaxed) >= self.capacity {
+            self.used.fetch_sub(1, Relaxed);
             return None;
         }
         let armed = flow_word(FLOW_ARMED, 0);
@@ -197,19 +198,10 @@ impl FlowTable {
         handle
     }
 
-    /// Counts one flow more, if there is room for it.
-    fn is_room(&self) -> bool {
-        let is_room = self.used.fetch_add(1, Relaxed) < self.capacity;
-        if !is_room {
-            self.used.fetch_sub(1, Relaxed);
-        }
-        is_room
-    }
-
     /// Writes both halves of a TCP flow; the programs see the one to the inside, half-open. `None`: as with [`Self::arm`], or too many are
     /// half-open.
     pub fn half_open(&self, flow: &OffloadedFlow) -> Option<FlowHandle> {
-        if !self.control.is_enabled() || !self.control.has_half_open() {
+        if !self.control.has_half_open() {
             return None;
         }
         let now = ticks::now();

@@ -20,8 +20,6 @@ const IDENTIFICATION: core::ops::Range<usize> = 4..6;
 const HOPS: usize = 8;
 const CHECKSUM: usize = 10;
 const ADDRESSES: core::ops::Range<usize> = 12..20;
-/// Octets of an IPv4 and a TCP header without options.
-const HEADERS: u16 = 40;
 
 impl HeaderWriter {
     /// Writes new addresses, and new ports or a new identifier; `None`: they stay. Of an ICMP error the packet that it quotes is rewritten too, as
@@ -68,7 +66,7 @@ impl HeaderWriter {
             Transport::Ports { tcp_flags, .. } => {
                 transport::ports(data, packet.protocol, change)?;
                 if tcp_flags & SYN != 0 && policy.clamp_mss {
-                    mss::clamp(data, limits.mtu4.saturating_sub(HEADERS), checksum == Checksum::Partial);
+                    mss::clamp(data, limits.mss4(), checksum == Checksum::Partial);
                 }
             }
             Transport::IcmpQuery { kind, code, .. } => transport::identifier(data, (kind, code), ports)?,

@@ -21,9 +21,6 @@ use sixway_dataplane::translate::Policy;
 use sixway_dataplane::translate::address::Rfc6052;
 use sixway_wire::Prefix4;
 
-/// Octets of an IPv4 and a TCP header, which the MSS does not count.
-const HEADERS: u16 = 40;
-
 /// Puts translators into their slots. On an error no stateless mechanism can be offloaded, because the owner of a packet would be unknown.
 pub(super) fn set_translators(
     offer: &mut Offer,
@@ -39,7 +36,7 @@ pub(super) fn set_translators(
     let nat44: Vec<_> = engine.nat44.iter().filter(|nat44| nat44.realm == Realm(0)).collect();
     match (&nat44[..], places.stateful.get(engine.nat64.len()).copied().flatten()) {
         ([], _) => {}
-        ([nat44], Some(slot)) => set_nat44(offer, nat44, slot),
+        ([nat44], Some(slot)) => set_nat44(offer, (nat44, engine.limits), slot),
         ([_], None) => offer.refuse(Mechanism::Other(Kind::Nat44), too_many_translators()),
         _ => {
             let why = UnofferedReason::TooMany { what: "NAT44s", room: 1 };
@@ -110,18 +107,17 @@ fn stateful(nat64: &Nat64Config, limits: Limits) -> Translator {
 }
 
 /// A NAT44 whose inside has more prefixes than there is room for is the engine's.
-fn set_nat44(offer: &mut Offer, nat44: &Nat44Config, slot: usize) {
+fn set_nat44(offer: &mut Offer, (nat44, limits): (&Nat44Config, Limits), slot: usize) {
     if nat44.inside.len() > INSIDES {
         let what = "prefixes of NAT44's inside";
         let why = UnofferedReason::TooMany { what, room: INSIDES };
         return offer.refuse(Mechanism::Other(Kind::Nat44), why);
     }
     let config = &mut offer.rules.config;
-    let mss = config.mtu4.saturating_sub(HEADERS);
     config.translators[slot] = Translator {
         kind: KIND_NAT44,
         identity: Identity::of_nat44().number(),
-        mss: if nat44.policy.clamp_mss { mss } else { MSS_STAYS },
+        mss: if nat44.policy.clamp_mss { limits.mss4() } else { MSS_STAYS },
         ..Translator::zero()
     };
     config.nat44 = (slot + 1) as u8;

@@ -145,20 +145,25 @@ fn opens(network: &Network) -> Result<()> {
     opened.into_iter().try_for_each(|conversation| conversation.end(End::Server))
 }
 
+/// The gateway translates, and has looked whether connection tracking leaves SYN/ACKs alone, which it does each second.
+fn settles(network: &Network) -> Result<()> {
+    let inside = network.host("inside")?;
+    interrupt::wait_until(Duration::from_secs(5), "an answer through the NAT", || {
+        Ok(ping(inside, SERVER, 1, 56, Duration::ZERO)?.answered == 1)
+    })?;
+    pause(2_000)
+}
+
 /// The host's packet filter drops what the server sends: the connection opens, and whatever the client does, no data come through it.
 fn are_filtered(hook: Hook) -> Result<()> {
     let network = network()?;
     run_on_fast_path(&network, hook, RELAY)?;
     let (inside, server, gateway) =
         (network.host("inside")?, network.host("server")?, network.host("gateway")?);
-    interrupt::wait_until(Duration::from_secs(5), "an answer through the NAT", || {
-        Ok(ping(inside, SERVER, 1, 56, Duration::ZERO)?.answered == 1)
-    })?;
+    settles(&network)?;
     let rules = format!(
         "table inet filter {{ chain forward {{ type filter hook forward priority 0; ip saddr {SERVER} counter drop; }}; }}"
     );
-    // Within a second the gateway knows that connection tracking leaves SYN/ACKs alone.
-    pause(2_000)?;
     let mut nft = command("nft")?;
     nft.arg("-f").arg(network.file("filter.nft", &rules)?);
     gateway.run(nft, Duration::from_secs(5))?.succeeded()?;
@@ -185,10 +190,7 @@ fn are_tracked(hook: Hook) -> Result<()> {
     let network = network()?;
     run_ready_for(&network, hook, &format!("{RELAY}{}notrack = false\n", hook.section()))?;
     let (inside, server) = (network.host("inside")?, network.host("server")?);
-    interrupt::wait_until(Duration::from_secs(5), "an answer through the NAT", || {
-        Ok(ping(inside, SERVER, 1, 56, Duration::ZERO)?.answered == 1)
-    })?;
-    pause(2_000)?;
+    settles(&network)?;
     let before = carried(&network, "nat44")?;
     let conversation = Conversation::open(inside, SERVER, server, SERVER, 9_300)?;
     assert_eq!(carried(&network, "nat44")?, before, "{}", shown(&network)?);
