@@ -53,6 +53,9 @@ pub struct Gateway {
     pub ipv6_address: Option<Ipv6Addr>,
     /// Threads that translate, 1 to 64.
     pub workers: u8,
+    /// For how long a worker polls after a packet before it sleeps, up to 1 s.
+    #[serde(serialize_with = "text::as_duration")]
+    pub busy_poll: Duration,
     /// ICMP errors per second, of all workers.
     pub icmp_errors_per_second: u32,
     /// The admin API's Unix socket.
@@ -108,6 +111,7 @@ impl Gateway {
             Some(address)
         });
         let workers = section.value("workers", report).and_then(|v| v.integer_or::<u8>(report));
+        let busy_poll = section.value("busy_poll", report).and_then(|v| v.duration(report));
         let icmp_errors_per_second =
             section.value("icmp_errors_per_second", report).and_then(|v| v.integer(report));
         let admin_socket = section.value("admin_socket", report).map(|v| {
@@ -128,6 +132,7 @@ impl Gateway {
             ipv4_address,
             ipv6_address,
             workers: workers?.unwrap_or_else(|| host.cpus.clamp(1, 64).try_into().unwrap_or(1)),
+            busy_poll: busy_poll?,
             icmp_errors_per_second: icmp_errors_per_second?,
             admin_group: admin_group?,
             admin_socket: match admin_socket {

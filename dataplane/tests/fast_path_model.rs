@@ -421,6 +421,7 @@ fn run(most: usize, steps: &[Step]) -> World {
     for flow in [0, 2, 4] {
         world.comes((flow, true), 2, false);
         world.decides(1);
+        world.sends();
         world.comes((flow, false), 18, false);
         world.decides(1);
         world.sends();

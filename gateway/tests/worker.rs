@@ -598,6 +598,29 @@ fn an_engine_has_filters_if_each_of_its_queues_has_one_and_is_of_another_realm()
     }
 }
 
+/// It polls for that time after a packet, and sleeps again when none came in it.
+#[test]
+fn a_worker_that_polls_takes_turns_until_its_time_after_a_packet_is_over() {
+    let [sleeps, polls] = [0, 300].map(|busy_poll| {
+        let (post, mailbox) = mailbox().unwrap();
+        let handover = rings(&[mailbox.wake().clone()]).into_iter().next().unwrap();
+        let (near, mut far) = Memory::pair(1);
+        far.send(&mut Frame::holding(&[1, 2, 3])).unwrap();
+        let worker = Worker::new(vec![near], Fake::default(), Clock::start(), mailbox, handover)
+            .busy_polling(Duration::from_millis(busy_poll));
+        let running = Running { far, post, thread: std::thread::spawn(|| worker.run()) };
+        let turns = || running.ask(Command::Report).tables[0].bindings_capacity;
+        let turns = [0, 200, 1_000, 300].map(|pause| {
+            std::thread::sleep(Duration::from_millis(pause));
+            turns()
+        });
+        running.stop();
+        [turns[1] - turns[0], turns[3] - turns[2]]
+    });
+    assert!(sleeps[0] <= 8 && sleeps[1] <= 8, "{sleeps:?}");
+    assert!(polls[0] >= 1_000 && polls[1] <= 8, "{polls:?}");
+}
+
 /// Filters that drop all packets wake nobody: their levels are lowered in each interval.
 #[test]
 fn an_overloaded_worker_without_packets_takes_a_turn_in_each_interval() {

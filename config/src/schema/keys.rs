@@ -47,6 +47,13 @@ pub(crate) static GATEWAY: Section = Section {
             "Number of worker threads; `\"auto\"`: one for each CPU.",
         ),
         key(
+            "busy_poll",
+            Kind::Duration { min: 0, max: 1 },
+            Absent::Default("\"0 s\""),
+            "A worker polls its queues for this time after a packet before it sleeps, such as `\"200 us\"`. Packets that come in this time wait less; \
+             the worker's CPU is busy meanwhile.",
+        ),
+        key(
             "icmp_errors_per_second",
             Kind::Integer { min: 0, max: 1_000_000 },
             Absent::Default("1000"),

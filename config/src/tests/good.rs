@@ -10,6 +10,7 @@ name = "gw1"
 ipv4_address = "192.0.2.254"
 ipv6_address = "2001:db8::fe"
 workers = 4
+busy_poll = "200 us"
 metrics = "[::1]:9464"
 log = "debug"
 
@@ -70,6 +71,7 @@ fn good(text: &str) -> Config {
 fn a_full_configuration_is_read_whole() {
     let config = good(FULL);
     assert_eq!((config.gateway.workers, config.queues(), config.tun.mtu), (4, 2, 9_000));
+    assert_eq!(config.gateway.busy_poll.as_micros(), 200);
     assert_eq!(config.gateway.admin_socket, Path::new("/run/sixway/gw1.sock"));
     assert_eq!(config.fragments.memory, 64 << 20);
     let nat64 = &config.nat64[0];
@@ -202,6 +204,7 @@ fn what_is_not_written_is_what_the_engine_holds_usual() {
 #[test]
 fn workers_are_as_many_as_cpus_unless_written() {
     assert_eq!(good(&format!("{OWN}{POOL}{NAT64}")).gateway.workers, 2);
+    assert!(good(&format!("{OWN}{POOL}{NAT64}")).gateway.busy_poll.is_zero());
     assert_eq!(good(&format!("{OWN}workers = 1\n{POOL}{NAT64}")).gateway.workers, 1);
 }
 

@@ -20,6 +20,7 @@ use super::timeouts::Clock;
 use crate::direction::Direction;
 use crate::instant::Instant;
 use crate::nat::offload::{OffloadedFlow, Usage};
+use sixway_wire::Endpoint4;
 
 /// Old entries that are looked at with each new one, and with each tick.
 const WITH_NEW: usize = 2;
@@ -34,10 +35,10 @@ pub(super) const fn state_after(state: SessionState, usage: &Usage) -> SessionSt
 }
 
 impl<I: InsideKey> StateTables<I> {
-    /// A SYN from inside, the first of its session or a repeated one: has the fast path forward the SYN/ACK. Whether the session waits for one
-    /// there, or had one.
+    /// A SYN from inside, the first of its session or a repeated one: has the fast path forward the SYN/ACK as soon as the SYN was sent, which
+    /// does not wait for the entry. Whether the session waits for a SYN/ACK there, or had one.
     pub(crate) fn await_answer(&mut self, slot: u32, now: Instant) -> bool {
-        let Session { inside, outside, remote, protocol, state, .. } = *self.sessions.get(slot);
+        let Session { remote, protocol, state, .. } = *self.sessions.get(slot);
         if state != SessionState::InsideInit || protocol != NatProtocol::Tcp {
             return false;
         }
@@ -45,16 +46,41 @@ impl<I: InsideKey> StateTables<I> {
             self.learn_answer(slot);
             return true;
         }
-        self.withdraw_unanswered(now, WITH_NEW);
-        if self.kept_here == Some(remote.port) {
+        if self.kept_here == Some(remote.port) || self.offloading.mechanism().is_none() {
             return false;
         }
-        let Some(inside) = inside.0.mapped() else { return false };
-        let Some(mechanism) = self.offloading.mechanism() else { return false };
+        if self.opening.len() == self.opening.capacity() {
+            self.make_half_open(now);
+        }
+        self.opening.push((slot, remote));
+        true
+    }
+
+    /// Makes the half-open entries of the SYNs that were decided on.
+    #[inline]
+    pub(super) fn make_half_open(&mut self, now: Instant) {
+        for place in 0..self.opening.len() {
+            let (slot, remote) = self.opening[place];
+            self.half_open(slot, remote, now);
+        }
+        self.opening.clear();
+    }
+
+    /// Makes a half-open entry for a session with this remote endpoint that still waits for its SYN/ACK: it may have ended, and its slot may be
+    /// another's.
+    #[inline(never)]
+    fn half_open(&mut self, slot: u32, to: Endpoint4, now: Instant) {
+        let Session { inside, outside, remote, protocol, state, .. } = *self.sessions.get(slot);
+        let waits = state == SessionState::InsideInit && protocol == NatProtocol::Tcp && remote == to;
+        if !waits || self.sessions.links(slot).flow().is_some() {
+            return;
+        }
+        self.withdraw_unanswered(now, WITH_NEW);
+        let Some(inside) = inside.0.mapped() else { return };
+        let Some(mechanism) = self.offloading.mechanism() else { return };
         let flow = OffloadedFlow { mechanism, protocol, inside, outside, remote };
         let handle = self.offloading.half_open(slot, &flow, now);
         self.sessions.links_mut(slot).set_flow(handle);
-        handle.is_some()
     }
 
     /// If the session's entry is half-open and has forwarded a SYN/ACK, withdraws it: the session is established since then. Whether it was so.

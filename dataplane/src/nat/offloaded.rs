@@ -109,6 +109,7 @@ impl<I: InsideKey> StateTables<I> {
 
     /// Everything decided on has been sent.
     pub(crate) fn settle_moving(&mut self, now: Instant, counters: &mut Counters) {
+        self.make_half_open(now);
         let (moving, waiting) = (self.offloading.is_any_moving(), self.offloading.is_any_waiting());
         if !moving && !waiting {
             return;

@@ -100,7 +100,8 @@ async fn live(start: &Start<'_>, started: Instant, listeners: &mut Listeners) ->
     let mut queues = tun.map_or_else(Default::default, |tun| (tun.queues, tun.blocks));
     // Behind those of the main device, of which each worker has one at least.
     queues.0.extend(environment.host.take_realm_queues());
-    let mut threads = Threads::start(engines, queues, environment.clock, &control)?;
+    let mut threads =
+        Threads::start(engines, queues, (environment.clock, config.gateway.busy_poll), &control)?;
     let (mut dns64, mut teredo, pcp) = environment.begin(start, &mut threads)?;
     let facts = environment.facts(config, device);
     dns64_kept::forget(start);

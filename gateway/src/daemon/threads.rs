@@ -31,7 +31,7 @@ impl Threads {
     pub(super) fn start(
         mut engines: Vec<Engine>,
         (queues, blocks): (Vec<TunQueue>, Option<BlockMap>),
-        clock: Clock,
+        (clock, busy_poll): (Clock, Duration),
         control: &ControlSender,
     ) -> Result<Self, RunError> {
         let failed = |error| RunError::Io("worker".into(), error);
@@ -49,6 +49,7 @@ impl Threads {
             let worker = Worker::new(queues, engine, clock, mailbox, handover)
                 .with_control(control.clone())
                 .exchanging(blocks)
+                .busy_polling(busy_poll)
                 .with_peers(all_but(&posts, number));
             let worker = if number == 0 { worker.answering_path_errors() } else { worker };
             let reports = said.clone();

@@ -10,11 +10,13 @@ use super::translator::{Report, Translator};
 use super::tunnels::{ControlSender, Inlets};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use sixway_dataplane::frame::{Ingress, MAX_PACKET};
-use sixway_dataplane::{Frame, Offload, Outbox, Verdict};
+use sixway_dataplane::{Frame, Instant, Offload, Outbox, Verdict};
 use sixway_link::{BATCH_OCTETS, Clock, Link, LinkCounters};
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::TryRecvError;
+use std::thread::yield_now;
+use std::time::Duration;
 
 /// Frames of a batch.
 pub const BATCH: usize = 64;
@@ -40,6 +42,8 @@ pub struct Worker<L, T> {
     inlets: Inlets,
     /// Turns until the inlets are examined.
     until_inlets: u8,
+    /// For how long it polls after a packet before it sleeps, in nanoseconds.
+    busy_poll: u64,
     /// Whether a queue may have more than was taken out of it in this turn.
     is_behind: bool,
     /// What inlets counted that are closed.
@@ -89,6 +93,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
             dumps: Dumps::default(),
             inlets: Inlets::default(),
             until_inlets: 0,
+            busy_poll: 0,
             is_behind: false,
             closed: LinkCounters::default(),
             control: None,
@@ -113,6 +118,11 @@ impl<L: Link, T: Translator> Worker<L, T> {
     /// Forwards path errors about tunnels to these workers, too.
     pub fn with_peers(self, others: Vec<Post>) -> Self {
         Self { others, ..self }
+    }
+
+    /// Polls for this time after a packet before it sleeps: what comes in it does not have to wake the worker.
+    pub fn busy_polling(self, time: Duration) -> Self {
+        Self { busy_poll: u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), ..self }
     }
 
     /// This worker alone answers errors about tunnel packets.
@@ -152,9 +162,15 @@ impl<L: Link, T: Translator> Worker<L, T> {
     }
 
     fn turns(&mut self) -> io::Result<()> {
+        let mut busy_until = Instant(0);
         loop {
             match self.turn()? {
+                LoopState::Busy if self.busy_poll > 0 => {
+                    busy_until = Instant(self.clock.now().0.saturating_add(self.busy_poll));
+                }
                 LoopState::Busy => {}
+                // The kernel's threads that receive packets may need this CPU.
+                LoopState::Idle if self.busy_poll > 0 && self.clock.now() < busy_until => yield_now(),
                 LoopState::Idle => self.wait()?,
                 LoopState::Stop => return Ok(()),
             }

@@ -10,7 +10,7 @@ use super::miredo::Miredo;
 use super::published::{BARE_PC, FREEBSD_STF, IOS, NETBSD_STF, PF};
 use super::remote::{Remote, Request};
 use super::resolver::{BIND, RECURSOR, UNBOUND};
-use super::sixway::{AT_TC, AT_XDP, ON_TUN, StatelessAndMasquerade};
+use super::sixway::{AT_TC, AT_TC_POLLING, AT_XDP, AT_XDP_POLLING, ON_TUN, POLLING, StatelessAndMasquerade};
 use super::tayga::{SharingTayga, Tayga};
 use crate::failure::{Failure, Result};
 use std::sync::OnceLock;
@@ -20,6 +20,9 @@ const KNOWN: &[&dyn Device] = &[
     &ON_TUN,
     &AT_TC,
     &AT_XDP,
+    &POLLING,
+    &AT_TC_POLLING,
+    &AT_XDP_POLLING,
     &StatelessAndMasquerade,
     &KernelForwarding,
     &KernelMasquerade,

@@ -18,6 +18,8 @@ use std::process::Command;
 pub struct Sixway {
     card: Card,
     hook: Option<Hook>,
+    /// For how long its worker polls after a packet.
+    busy_poll: &'static str,
 }
 
 /// On a TUN device.
@@ -29,6 +31,14 @@ pub const ON_TUN: Sixway = Sixway {
         needs: Needs::NAMESPACE,
     },
     hook: None,
+    busy_poll: "0 s",
+};
+
+/// On a TUN device, with a worker that polls after a packet.
+pub const POLLING: Sixway = Sixway {
+    card: Card { name: "sixway-poll", what: "Sixway on a TUN device, busy_poll of 200 us", ..ON_TUN.card },
+    busy_poll: "200 us",
+    ..ON_TUN
 };
 
 /// With the fast path at tc ingress.
@@ -40,6 +50,18 @@ pub const AT_TC: Sixway = Sixway {
         needs: Needs { bpf: true, ..Needs::NAMESPACE },
     },
     hook: Some(Hook::Tc),
+    busy_poll: "0 s",
+};
+
+/// With the fast path at tc ingress, and a worker that polls after a packet.
+pub const AT_TC_POLLING: Sixway = Sixway {
+    card: Card {
+        name: "sixway-tc-poll",
+        what: "Sixway, fast path at tc ingress, busy_poll of 200 us",
+        ..AT_TC.card
+    },
+    busy_poll: "200 us",
+    ..AT_TC
 };
 
 /// With the fast path in the driver.
@@ -51,6 +73,18 @@ pub const AT_XDP: Sixway = Sixway {
         needs: Needs { bpf: true, programs: &["ip", "ethtool"], ..Needs::NAMESPACE },
     },
     hook: Some(Hook::Xdp),
+    busy_poll: "0 s",
+};
+
+/// With the fast path in the driver, and a worker that polls after a packet.
+pub const AT_XDP_POLLING: Sixway = Sixway {
+    card: Card {
+        name: "sixway-xdp-poll",
+        what: "Sixway, fast path in the driver (XDP), busy_poll of 200 us",
+        ..AT_XDP.card
+    },
+    busy_poll: "200 us",
+    ..AT_XDP
 };
 
 /// Room for this number of flows: that of an experiment with a million sessions. A device in an experiment has no packet filter that would have to
@@ -87,14 +121,15 @@ impl Device for Sixway {
     }
 
     fn start_workers(&self, place: &Place, task: &Task, cores: &[usize]) -> Result<Box<dyn Running>> {
-        let workers = format!("workers = {}\n", cores.len());
-        let configuration = configuration(place, task)?.replacen("workers = 1\n", &workers, 1);
-        self.launch(place, configuration, cores.to_vec())
+        self.launch(place, configuration(place, task)?, cores.to_vec())
     }
 }
 
 impl Sixway {
+    /// With a worker for each of these CPUs, one at least.
     fn launch(&self, place: &Place, configuration: String, cores: Vec<usize>) -> Result<Box<dyn Running>> {
+        let own = format!("workers = {}\nbusy_poll = \"{}\"\n", cores.len().max(1), self.busy_poll);
+        let configuration = configuration.replacen("workers = 1\n", &own, 1);
         place.network.forwards(place.host)?;
         // A shared pool has the other ports of this host's address.
         place.network.host(place.host)?.sysctl("ipv4/ip_local_port_range", "1024 4999")?;

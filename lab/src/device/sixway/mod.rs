@@ -5,5 +5,5 @@ mod device;
 mod stateless;
 
 pub use configuration::configuration;
-pub use device::{AT_TC, AT_XDP, ON_TUN};
+pub use device::{AT_TC, AT_TC_POLLING, AT_XDP, AT_XDP_POLLING, ON_TUN, POLLING};
 pub use stateless::StatelessAndMasquerade;
