@@ -365,21 +365,50 @@ fn decided_on(ports: std::ops::Range<u16>) -> Gateway {
 
 /// The entry takes longer than the translation, and the SYN/ACK cannot come before the SYN has left.
 #[test]
-fn a_syn_is_sent_before_its_entry_is_made() {
-    let mut gateway = decided_on(1_000..1_003);
+fn an_only_syn_is_sent_before_its_entry_is_made() {
+    let now = Instant::from_secs(1_000);
+    let mut gateway = decided_on(1_000..1_001);
     assert_eq!(gateway.path.len(), 0);
+    for _ in 0..2 {
+        gateway.engine.settle(now);
+        assert_eq!(gateway.path.len(), 1);
+    }
+}
+
+/// Sending a batch takes long enough for an answer to the first SYN.
+#[test]
+fn of_several_syns_all_but_the_last_have_their_entries_before_they_are_sent() {
+    let mut gateway = decided_on(1_000..1_070);
+    assert_eq!(gateway.path.len(), 69);
     gateway.engine.settle(Instant::from_secs(1_000));
-    assert_eq!(gateway.path.len(), 3);
-    gateway.engine.settle(Instant::from_secs(1_000));
-    assert_eq!(gateway.path.len(), 3);
+    assert_eq!(gateway.path.len(), 70);
+}
+
+/// Otherwise an entry would be left that belongs to no session.
+#[test]
+fn two_syns_of_a_session_in_a_batch_make_one_entry() {
+    let now = Instant::from_secs(1_000);
+    let mut gateway = decided_on(1_000..1_001);
+    for _ in 0..2 {
+        let syn = v6("2001:db8:1::1", SERVER6).tcp(1_000, 80, SYN, &[]).octets();
+        gateway.engine.process(&mut [Frame::holding(&syn)], now, &mut Outbox::new(8));
+    }
+    gateway.engine.settle(now);
+    assert_eq!(gateway.path.len(), 1);
+    gateway.saved(now);
+    assert_eq!(gateway.path.len(), 0, "it is the session's");
 }
 
 #[test]
-fn of_more_syns_than_a_batch_has_none_is_left_out() {
-    let mut gateway = decided_on(1_000..1_070);
-    assert_eq!(gateway.path.len(), 64);
-    gateway.engine.settle(Instant::from_secs(1_000));
-    assert_eq!(gateway.path.len(), 70);
+fn a_host_that_closes_its_connection_in_the_batch_of_its_syn_has_no_half_open_entry() {
+    for flags in [RST, FIN_ACK] {
+        let now = Instant::from_secs(1_000);
+        let mut gateway = decided_on(1_000..1_001);
+        let end = v6("2001:db8:1::1", SERVER6).tcp(1_000, 80, flags, &[]).octets();
+        gateway.engine.process(&mut [Frame::holding(&end)], now, &mut Outbox::new(8));
+        gateway.engine.settle(now);
+        assert_eq!(gateway.path.len(), 0, "{flags}");
+    }
 }
 
 #[test]

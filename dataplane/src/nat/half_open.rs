@@ -35,8 +35,9 @@ pub(super) const fn state_after(state: SessionState, usage: &Usage) -> SessionSt
 }
 
 impl<I: InsideKey> StateTables<I> {
-    /// A SYN from inside, the first of its session or a repeated one: has the fast path forward the SYN/ACK as soon as the SYN was sent, which
-    /// does not wait for the entry. Whether the session waits for a SYN/ACK there, or had one.
+    /// A SYN from inside, the first of its session or a repeated one: has the fast path forward the SYN/ACK, if it can. An only SYN is sent before
+    /// its entry is made: it does not wait for it. Of several SYNs of a batch all but the last one have their entries before they are sent.
+    /// `false`: the session waits for no SYN/ACK.
     pub(crate) fn await_answer(&mut self, slot: u32, now: Instant) -> bool {
         let Session { remote, protocol, state, .. } = *self.sessions.get(slot);
         if state != SessionState::InsideInit || protocol != NatProtocol::Tcp {
@@ -46,24 +47,19 @@ impl<I: InsideKey> StateTables<I> {
             self.learn_answer(slot);
             return true;
         }
-        if self.kept_here == Some(remote.port) || self.offloading.mechanism().is_none() {
-            return false;
-        }
-        if self.opening.len() == self.opening.capacity() {
+        if self.kept_here != Some(remote.port) && self.offloading.is_on() {
             self.make_half_open(now);
+            self.opening = Some((slot, remote));
         }
-        self.opening.push((slot, remote));
         true
     }
 
-    /// Makes the half-open entries of the SYNs that were decided on.
+    /// Makes the half-open entry of the SYN that was decided on last.
     #[inline]
     pub(super) fn make_half_open(&mut self, now: Instant) {
-        for place in 0..self.opening.len() {
-            let (slot, remote) = self.opening[place];
+        if let Some((slot, remote)) = self.opening.take() {
             self.half_open(slot, remote, now);
         }
-        self.opening.clear();
     }
 
     /// Makes a half-open entry for a session with this remote endpoint that still waits for its SYN/ACK: it may have ended, and its slot may be
@@ -81,6 +77,11 @@ impl<I: InsideKey> StateTables<I> {
         let flow = OffloadedFlow { mechanism, protocol, inside, outside, remote };
         let handle = self.offloading.half_open(slot, &flow, now);
         self.sessions.links_mut(slot).set_flow(handle);
+    }
+
+    /// A FIN or RST of this session has come: if its SYN has no entry yet, it gets none.
+    pub(super) fn forget_opening(&mut self, slot: u32) {
+        self.opening.take_if(|(opening, _)| *opening == slot);
     }
 
     /// If the session's entry is half-open and has forwarded a SYN/ACK, withdraws it: the session is established since then. Whether it was so.

@@ -170,6 +170,7 @@ impl<I: InsideKey> StateTables<I> {
     /// A SYN, FIN or RST has come: from now on the state machine decides.
     #[cold]
     pub(crate) fn reclaim(&mut self, slot: u32, counters: &mut Counters) {
+        self.forget_opening(slot);
         if self.take_back(slot) {
             counters.flows_withdrawn += 1;
             self.sessions.bound_wait(slot);

@@ -64,9 +64,6 @@ pub(crate) enum Fired<I> {
     Silent(SilentSession<I>),
 }
 
-/// SYNs whose half-open entries are made together: those of a batch.
-const OPENING: usize = 64;
-
 /// The tables.
 pub(crate) struct StateTables<I: InsideKey> {
     pub(crate) sessions: SessionTable<I>,
@@ -74,8 +71,8 @@ pub(crate) struct StateTables<I: InsideKey> {
     pub(crate) permits: Permits,
     stored: StoredSyns,
     pub(super) offloading: Offloading,
-    /// Sessions, and their remote endpoints, whose SYN was decided on; their half-open entries are made when it has been sent.
-    pub(super) opening: Vec<(u32, Endpoint4)>,
+    /// A session, and its remote endpoint, whose SYN was decided on last; its half-open entry is made when that has been sent.
+    pub(super) opening: Option<(u32, Endpoint4)>,
     pub(super) recording: Recording,
     /// The remote hosts that may open sessions to explicit bindings.
     pub(super) filters: RemoteFilters,
@@ -101,7 +98,7 @@ impl<I: InsideKey> StateTables<I> {
             permits: Permits::new(config.filtering, sessions, seed),
             stored: StoredSyns::new(STORED_SYNS.min(sessions)),
             offloading: Offloading::default(),
-            opening: Vec::with_capacity(OPENING),
+            opening: None,
             recording: Recording::default(),
             filters: RemoteFilters::default(),
             kept_here: None,

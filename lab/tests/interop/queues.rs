@@ -6,14 +6,20 @@ use crate::fast_path::endpoint;
 use crate::nat44;
 use sixway_lab::failure::Result;
 use sixway_lab::gateway::run_sixway;
+use sixway_lab::interrupt::pause;
+use sixway_lab::probe::cpu::process_cpu;
 use sixway_lab::probe::numbered::{Numbered, Plan};
+use sixway_lab::probe::ping;
 use std::time::Duration;
 
-pub const TESTS: &[Interop] = &[Interop::new(
-    "nat44_hands_hardly_any_packet_over_between_four_workers",
-    &["sixway"],
-    hardly_any_is_handed_over,
-)];
+pub const TESTS: &[Interop] = &[
+    Interop::new(
+        "nat44_hands_hardly_any_packet_over_between_four_workers",
+        &["sixway"],
+        hardly_any_is_handed_over,
+    ),
+    Interop::new("workers_poll_after_a_packet_if_they_should", &["sixway", "ping"], poll_after_a_packet),
+];
 
 /// Hosts, each with flows to a port of its own of the server, so that ports tell nothing about the hosts' workers.
 const HOSTS: u16 = 16;
@@ -37,7 +43,7 @@ fn hardly_any_is_handed_over() -> Result<()> {
             octets: 64,
         })?);
     }
-    sixway_lab::interrupt::pause(Duration::from_secs(3))?;
+    pause(Duration::from_secs(3))?;
     for stream in streams {
         let account = stream.end()?;
         assert_eq!((account.lost(), account.reordered()), ([0, 0], [0, 0]));
@@ -46,5 +52,23 @@ fn hardly_any_is_handed_over() -> Result<()> {
     println!("{handed_over} of {received} packets were handed over");
     assert!(received > 20_000, "{received} packets");
     assert!(handed_over * 100 < received, "{handed_over} of {received} packets were handed over");
+    Ok(())
+}
+
+fn poll_after_a_packet() -> Result<()> {
+    let mut used = Vec::new();
+    for busy_poll in ["0 s", "1 s"] {
+        let network = nat44::network()?;
+        let own = format!("busy_poll = \"{busy_poll}\"\nworkers = 2");
+        let process = run_sixway(&network, &nat44::SIXWAY.replace("workers = 2", &own))?;
+        pause(Duration::from_secs(1))?;
+        let id = network.with_process(process, |process| process.id())?;
+        ping(network.host("client")?, nat44::SERVER, 1, 56, Duration::from_millis(5))?;
+        let before = process_cpu(id)?;
+        pause(Duration::from_millis(800))?;
+        used.push(process_cpu(id)? - before);
+    }
+    // Other tests use the CPUs, too.
+    assert!(used[1] > used[0] * 3 && used[1] > Duration::from_millis(100), "{used:?}");
     Ok(())
 }

@@ -280,7 +280,7 @@ fn point(of: &[(&str, f64)]) -> BTreeMap<String, f64> {
 }
 
 /// Devices whose outer packets no capture sees: a program in the driver forwards them.
-const UNSEEN: &[&str] = &["sixway-xdp"];
+const UNSEEN: &[&str] = &["sixway-xdp", "sixway-xdp-poll"];
 
 /// Whether a device has something to do at this place: only a tunnel has outer packets, and only translators and tunnels have more than plain forwarding's
 /// forms. What has no tunnel is measured with what needs none; plain forwarding with both.

@@ -61,9 +61,10 @@ const ADDRESSES: [(&str, &str, &str); 20] = [
 ];
 
 /// Each prefix has its own: what only a mechanism carries has no native way.
-const ROUTES: [(&str, &str); 15] = [
+const ROUTES: [(&str, &str); 16] = [
     ("client", "default via 10.1.0.1"),
     ("client", "2001:db8:c::/64 via 2001:db8:a::1"),
+    ("client", "2001:db8:ab::/64 via 2001:db8:a::1"),
     ("client", "2002::/16 via 2002:c000:201:1::1"),
     ("client", "2001:db8:64::/96 via 2001:db8:a::1"),
     ("server", "default via 10.2.0.1"),

@@ -91,6 +91,12 @@ fn of(view: &View<'_>, device: &str) -> Vec<Finding> {
         ),
         finding(format!("{device}: TCP is slower through the tunnel than over native IPv6."), slower),
     ];
+    let flow = |group: &&Group<'_>| group.cell.series == "flow" && group.cell.device == device;
+    if let Some(decided) = view.groups.iter().find(flow).and_then(|group| connected(group)) {
+        let statement =
+            format!("{device}: all nodes reach each other by IPv4, by IPv6 and through the tunnel.");
+        all.push(finding(statement, Some(decided)));
+    }
     // Devices that are compared briefly have no rows of it.
     if view.groups.iter().any(|group| group.cell.series == "ditg" && group.cell.device == device) {
         all.push(finding(
@@ -103,6 +109,16 @@ fn of(view: &View<'_>, device: &str) -> Vec<Finding> {
         ));
     }
     all
+}
+
+/// Whether all pairs of nodes reach each other in each environment.
+fn connected(group: &Group<'_>) -> Option<(bool, String)> {
+    let pairs = ["ipv4", "ipv6", "tunnel"]
+        .map(|environment| pair(group, [&format!("reached-{environment}"), &format!("pairs-{environment}")]));
+    let [Some(four), Some(six), Some(tunnel)] = pairs else { return None };
+    let all = [("IPv4", four), ("IPv6", six), ("the tunnel", tunnel)];
+    let text = all.map(|(name, (reached, tried))| format!("{reached:.0} of {tried:.0} pairs by {name}"));
+    Some((all.iter().all(|(_, (reached, tried))| reached == tried), text.join(", ")))
 }
 
 /// The values through the tunnel and over native IPv6.
@@ -168,6 +184,18 @@ mod tests {
         let header = Header::default();
         let all = findings(&Results { header, samples });
         all.iter().find(|it| it.statement.contains(words)).map_or(Outcome::NotShown, |it| it.outcome)
+    }
+
+    #[test]
+    fn all_pairs_of_nodes_have_to_reach_each_other() {
+        let flow = |reached| {
+            let pairs = [("pairs-ipv4", 20.0), ("pairs-ipv6", 20.0), ("pairs-tunnel", 12.0)];
+            let reached = [("reached-ipv4", 20.0), ("reached-ipv6", 20.0), ("reached-tunnel", reached)];
+            vec![row("flow", 64.0, &[pairs, reached].concat())]
+        };
+        assert_eq!(outcome(flow(12.0), "all nodes"), Outcome::Holds);
+        assert_eq!(outcome(flow(11.0), "all nodes"), Outcome::DoesNotHold);
+        assert_eq!(outcome(vec![row("flow", 64.0, &[])], "all nodes"), Outcome::NotShown);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! outer ones.
 
 mod breakdown;
+mod connectivity;
 mod findings;
 mod flow;
 mod hosts;

@@ -82,6 +82,19 @@ const ABOUT: About = About {
             ],
         },
         Table {
+            title: "Connectivity: pairs of nodes, each in both directions, and those that reach each other",
+            series: "flow",
+            axes: &["octets"],
+            columns: &[
+                Column { value: "pairs-ipv4", title: "IPv4, pairs" },
+                Column { value: "reached-ipv4", title: "reached" },
+                Column { value: "pairs-ipv6", title: "IPv6, pairs" },
+                Column { value: "reached-ipv6", title: "reached" },
+                Column { value: "pairs-tunnel", title: "6to4, pairs" },
+                Column { value: "reached-tunnel", title: "reached" },
+            ],
+        },
+        Table {
             title: "What the overhead is made of",
             series: "breakdown",
             axes: &["octets"],

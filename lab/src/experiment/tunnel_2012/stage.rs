@@ -1,9 +1,11 @@
 //! One measurement: through the tunnel, and natively by the same routers right after it.
 
 use super::breakdown::{breakdown, life};
+use super::connectivity::connectivity;
 use super::flow::flow;
 use super::programs::{by_ditg, ftp};
 use super::smoothing::{SMOOTHED, smoothed, times};
+use crate::device::Realm;
 use crate::experiment::contract::{Line, Stage};
 use crate::experiment::sheet::Sheet;
 use crate::experiment::three_routers::{
@@ -24,6 +26,7 @@ const SECONDS: f64 = 10.0;
 pub struct Tunnel {
     at_work: AtWork,
     device: &'static str,
+    routers_are_here: bool,
     scale: f64,
     is_quick: bool,
 }
@@ -35,6 +38,7 @@ impl Tunnel {
         Ok(Self {
             at_work,
             device: line.device.card().name,
+            routers_are_here: line.device.card().realm == Realm::Here,
             scale: line.asked.scale,
             is_quick: line.asked.quick,
         })
@@ -110,7 +114,10 @@ impl Stage for Tunnel {
         }
         let at_work = &self.at_work;
         match cell.series.as_str() {
-            "flow" => flow(at_work, octets, sheet)?,
+            "flow" => {
+                flow(at_work, octets, sheet)?;
+                connectivity(at_work, self.routers_are_here, sheet)?;
+            }
             "rtt" => self.round_trips(octets, sheet)?,
             "breakdown" => breakdown(at_work, octets, packets(self.scale), sheet)?,
             "ftp" => ftp(at_work, self.scale, sheet)?,

@@ -91,6 +91,8 @@ fn tunnel_2012() -> Result<()> {
             "flow" => {
                 assert_eq!([value("answered"), value("answered-natively")], [5.0, 5.0], "{sample:#?}");
                 assert_eq!([value("there"), value("back")], [5.0, 5.0], "{sample:#?}");
+                let reached = ["ipv4", "ipv6", "tunnel"].map(|it| value(&format!("reached-{it}")));
+                assert_eq!(reached, [20.0, 20.0, 12.0], "{sample:#?}");
             }
             "rtt" => {
                 assert_eq!(value("loss"), 0.0, "{sample:#?}");
@@ -105,6 +107,6 @@ fn tunnel_2012() -> Result<()> {
             }
         }
     }
-    assert_eq!(Tunnel2012.findings(&results).len(), 4);
+    assert_eq!(Tunnel2012.findings(&results).len(), 5);
     Ok(())
 }
