@@ -412,6 +412,17 @@ fn a_host_that_closes_its_connection_in_the_batch_of_its_syn_has_no_half_open_en
 }
 
 #[test]
+fn a_session_that_is_ended_before_its_entry_is_made_has_none() {
+    let now = Instant::from_secs(1_000);
+    let mut gateway = decided_on(1_000..1_001);
+    let SessionRow { protocol, inside, remote, .. } = gateway.rows(now)[0];
+    let (nat64, counters) = gateway.engine.nat64_and_counters();
+    assert!(nat64[0].end_session(protocol, inside.unwrap().into(), remote, counters));
+    gateway.engine.settle(now);
+    assert_eq!(gateway.path.len(), 0);
+}
+
+#[test]
 fn a_session_whose_syn_ack_came_in_the_same_batch_has_no_half_open_entry() {
     let now = Instant::from_secs(1_000);
     let mut gateway = decided_on(1_000..1_001);

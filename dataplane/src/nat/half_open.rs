@@ -20,7 +20,6 @@ use super::timeouts::Clock;
 use crate::direction::Direction;
 use crate::instant::Instant;
 use crate::nat::offload::{OffloadedFlow, Usage};
-use sixway_wire::Endpoint4;
 
 /// Old entries that are looked at with each new one, and with each tick.
 const WITH_NEW: usize = 2;
@@ -35,9 +34,9 @@ pub(super) const fn state_after(state: SessionState, usage: &Usage) -> SessionSt
 }
 
 impl<I: InsideKey> StateTables<I> {
-    /// A SYN from inside, the first of its session or a repeated one: has the fast path forward the SYN/ACK, if it can. An only SYN is sent before
-    /// its entry is made: it does not wait for it. Of several SYNs of a batch all but the last one have their entries before they are sent.
-    /// `false`: the session waits for no SYN/ACK.
+    /// A SYN from inside, the first of its session or a repeated one: has the fast path forward the SYN/ACK, if it can. The entry of a batch's
+    /// last SYN is made after the batch was sent, so that this SYN is not delayed; those of the SYNs before it are made first. `false`: the session
+    /// does not wait for a SYN/ACK.
     pub(crate) fn await_answer(&mut self, slot: u32, now: Instant) -> bool {
         let Session { remote, protocol, state, .. } = *self.sessions.get(slot);
         if state != SessionState::InsideInit || protocol != NatProtocol::Tcp {
@@ -49,7 +48,7 @@ impl<I: InsideKey> StateTables<I> {
         }
         if self.kept_here != Some(remote.port) && self.offloading.is_on() {
             self.make_half_open(now);
-            self.opening = Some((slot, remote));
+            self.opening = Some(slot);
         }
         true
     }
@@ -57,18 +56,16 @@ impl<I: InsideKey> StateTables<I> {
     /// Makes the half-open entry of the SYN that was decided on last.
     #[inline]
     pub(super) fn make_half_open(&mut self, now: Instant) {
-        if let Some((slot, remote)) = self.opening.take() {
-            self.half_open(slot, remote, now);
+        if let Some(slot) = self.opening.take() {
+            self.half_open(slot, now);
         }
     }
 
-    /// Makes a half-open entry for a session with this remote endpoint that still waits for its SYN/ACK: it may have ended, and its slot may be
-    /// another's.
+    /// Makes a half-open entry for this session if it still waits for its SYN/ACK.
     #[inline(never)]
-    fn half_open(&mut self, slot: u32, to: Endpoint4, now: Instant) {
+    fn half_open(&mut self, slot: u32, now: Instant) {
         let Session { inside, outside, remote, protocol, state, .. } = *self.sessions.get(slot);
-        let waits = state == SessionState::InsideInit && protocol == NatProtocol::Tcp && remote == to;
-        if !waits || self.sessions.links(slot).flow().is_some() {
+        if state != SessionState::InsideInit || self.sessions.links(slot).flow().is_some() {
             return;
         }
         self.withdraw_unanswered(now, WITH_NEW);
@@ -79,9 +76,9 @@ impl<I: InsideKey> StateTables<I> {
         self.sessions.links_mut(slot).set_flow(handle);
     }
 
-    /// A FIN or RST of this session has come: if its SYN has no entry yet, it gets none.
+    /// This session ends, or a FIN or RST of it has come: if its SYN has no entry yet, it gets none.
     pub(super) fn forget_opening(&mut self, slot: u32) {
-        self.opening.take_if(|(opening, _)| *opening == slot);
+        self.opening.take_if(|opening| *opening == slot);
     }
 
     /// If the session's entry is half-open and has forwarded a SYN/ACK, withdraws it: the session is established since then. Whether it was so.

@@ -71,8 +71,8 @@ pub(crate) struct StateTables<I: InsideKey> {
     pub(crate) permits: Permits,
     stored: StoredSyns,
     pub(super) offloading: Offloading,
-    /// A session, and its remote endpoint, whose SYN was decided on last; its half-open entry is made when that has been sent.
-    pub(super) opening: Option<(u32, Endpoint4)>,
+    /// The session whose SYN was decided on last; its half-open entry is made when that has been sent.
+    pub(super) opening: Option<u32>,
     pub(super) recording: Recording,
     /// The remote hosts that may open sessions to explicit bindings.
     pub(super) filters: RemoteFilters,
@@ -452,6 +452,7 @@ impl<I: InsideKey> StateTables<I> {
     /// Ends a session, and returns its binding.
     fn take_out(&mut self, slot: u32, why: Ending, clock: Clock, counters: &mut Counters) -> Option<u32> {
         // No packet may go by its entry when its port is another's.
+        self.forget_opening(slot);
         self.take_back(slot);
         let links = *self.sessions.links(slot);
         let session = self.sessions.remove(slot);

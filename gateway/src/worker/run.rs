@@ -120,7 +120,7 @@ impl<L: Link, T: Translator> Worker<L, T> {
         Self { others, ..self }
     }
 
-    /// Polls for this time after a packet before it sleeps: what comes in it does not have to wake the worker.
+    /// Polls for this time after a packet before it sleeps, so that packets in this time need not wake it.
     pub fn busy_polling(self, time: Duration) -> Self {
         Self { busy_poll: u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), ..self }
     }

@@ -61,7 +61,7 @@ pub fn connectivity(at_work: &AtWork, routers_are_here: bool, sheet: &mut Sheet)
     Ok(())
 }
 
-/// Whether an echo request of a node is answered. The first one may wait for neighbour discovery.
+/// Whether an echo request of a node is answered within two seconds: it may wait for neighbour discovery.
 fn reaches(at_work: &AtWork, from: &str, to: &str) -> Result<bool> {
     let mut ping = command("ping")?;
     ping.args(["-n", "-q", "-c", "1", "-W", "2", to]);

@@ -93,8 +93,9 @@ fn of(view: &View<'_>, device: &str) -> Vec<Finding> {
     ];
     let flow = |group: &&Group<'_>| group.cell.series == "flow" && group.cell.device == device;
     if let Some(decided) = view.groups.iter().find(flow).and_then(|group| connected(group)) {
-        let statement =
-            format!("{device}: all nodes reach each other by IPv4, by IPv6 and through the tunnel.");
+        let statement = format!(
+            "{device}: all nodes that were tried reach each other by IPv4 and IPv6, and the ends of the tunnel and their hosts through it."
+        );
         all.push(finding(statement, Some(decided)));
     }
     // Devices that are compared briefly have no rows of it.
@@ -193,7 +194,7 @@ mod tests {
             let reached = [("reached-ipv4", 20.0), ("reached-ipv6", 20.0), ("reached-tunnel", reached)];
             vec![row("flow", 64.0, &[pairs, reached].concat())]
         };
-        assert_eq!(outcome(flow(12.0), "all nodes"), Outcome::Holds);
+        assert_eq!(outcome(flow(12.0), "all nodes that"), Outcome::Holds);
         assert_eq!(outcome(flow(11.0), "all nodes"), Outcome::DoesNotHold);
         assert_eq!(outcome(vec![row("flow", 64.0, &[])], "all nodes"), Outcome::NotShown);
     }

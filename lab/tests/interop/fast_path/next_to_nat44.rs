@@ -66,7 +66,9 @@ pool = "public"
 const NATIVE: &str = "2001:db8:2::2";
 const SERVER: &str = "203.0.113.2";
 /// Connections, fewer than may be half-open.
-const OPENED: u16 = 6;
+const OPENED: u16 = 2;
+/// The pool, as the server routes it.
+const POOL: &str = "198.51.100.0/29";
 const INSIDE: &str = "192.168.1.2";
 
 fn network() -> Result<Network> {
@@ -96,7 +98,7 @@ fn network() -> Result<Network> {
     network.route("client", "default via 2002:c000:208:1::1")?;
     network.route("inside", "default via 192.168.1.1")?;
     network.route("server", "default via 2001:db8:2::1")?;
-    network.route("server", "198.51.100.0/29 via 203.0.113.1")?;
+    network.route("server", &format!("{POOL} via 203.0.113.1"))?;
     network.forwards("near")?;
     network.forwards("gateway")?;
     Ok(network)
@@ -126,22 +128,34 @@ fn next_to_nat44(hook: Hook) -> Result<()> {
     Ok(())
 }
 
-/// Of connections that open from inside, SYN/ACKs of the server go by the fast path, and the engine knows that all are established.
+/// Of each connection that opens from inside, a SYN/ACK of the server goes by the fast path, and the engine knows that it is established. The
+/// server's first one is lost: it has the same kernel, and answers before the SYN's entry is made.
 fn opens(network: &Network) -> Result<()> {
     let (inside, server) = (network.host("inside")?, network.host("server")?);
     let before = carried(network, "nat44")?;
-    let opened: Vec<_> = (0..OPENED)
-        .map(|number| Conversation::open(inside, SERVER, server, SERVER, 9_100 + number))
-        .collect::<Result<_>>()?;
-    // The server has the same kernel: it may answer before the SYN's entry is made.
+    let mut opened = Vec::new();
+    for number in 0..OPENED {
+        server.ip(&format!("route replace blackhole {POOL}"))?;
+        let conversation = std::thread::scope(|scope| {
+            let mended = scope.spawn(|| {
+                pause(300)?;
+                server.ip(&format!("route replace {POOL} via 203.0.113.1"))
+            });
+            let opened = Conversation::open(inside, SERVER, server, SERVER, 9_100 + number);
+            mended.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            opened
+        });
+        opened.push(conversation?);
+    }
     let by_fast_path = carried(network, "nat44")? - before;
-    let expected = 1..=u64::from(OPENED);
+    // The client repeats its SYN, and the server its SYN/ACK.
+    let expected = u64::from(OPENED)..=u64::from(OPENED) * 4;
     assert!(expected.contains(&by_fast_path), "{by_fast_path} SYN/ACKs: {}", shown(network)?);
     let rows = asked(network, &["show", "sessions", "--json", "--inside", INSIDE])?.succeeded()?.stdout;
     let rows: serde_json::Value = serde_json::from_str(&rows).asking(|| "reading the sessions".to_owned())?;
     let sessions: Vec<_> = rows["rows"].as_array().into_iter().flatten().collect();
     let is_open = |row: &&&serde_json::Value| {
-        row["state"] == "established" && row["packets_out"] == 2 && row["packets_in"] == 1
+        row["state"] == "established" && row["packets_in"].as_u64().is_some_and(|packets| packets > 0)
     };
     assert_eq!(sessions.iter().filter(is_open).count(), usize::from(OPENED), "{sessions:?}");
     opened.into_iter().try_for_each(|conversation| conversation.end(End::Server))
