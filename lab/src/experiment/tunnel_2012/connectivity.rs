@@ -53,7 +53,7 @@ pub fn connectivity(at_work: &AtWork, routers_are_here: bool, sheet: &mut Sheet)
         let (mut tried, mut reached) = (0, 0);
         for (from, to) in pairs.filter(|(from, to)| from.0 != to.0) {
             tried += 1;
-            reached += u32::from(reaches(at_work, from.0, to.1)?);
+            reached += u32::from(reaches(at_work, from, to.1)?);
         }
         sheet.value(&format!("pairs-{environment}"), tried.into(), Unit::Count);
         sheet.value(&format!("reached-{environment}"), reached.into(), Unit::Count);
@@ -61,9 +61,9 @@ pub fn connectivity(at_work: &AtWork, routers_are_here: bool, sheet: &mut Sheet)
     Ok(())
 }
 
-/// Whether an echo request of a node is answered within two seconds: it may wait for neighbour discovery.
-fn reaches(at_work: &AtWork, from: &str, to: &str) -> Result<bool> {
+/// Whether an echo request of a node, from its address in this environment, is answered within two seconds: it may wait for neighbour discovery.
+fn reaches(at_work: &AtWork, (from, source): &Node, to: &str) -> Result<bool> {
     let mut ping = command("ping")?;
-    ping.args(["-n", "-q", "-c", "1", "-W", "2", to]);
+    ping.args(["-n", "-q", "-c", "1", "-W", "2", "-I", source, to]);
     Ok(at_work.network().host(from)?.run(ping, Duration::from_secs(10))?.status.success())
 }
