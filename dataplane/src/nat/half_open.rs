@@ -48,7 +48,7 @@ impl<I: InsideKey> StateTables<I> {
         }
         if self.kept_here != Some(remote.port) && self.offloading.is_on() {
             self.make_half_open(now);
-            self.opening = Some(slot);
+            self.offloading.opening = Some(slot);
         }
         true
     }
@@ -56,7 +56,7 @@ impl<I: InsideKey> StateTables<I> {
     /// Makes the half-open entry of the SYN that was decided on last.
     #[inline]
     pub(super) fn make_half_open(&mut self, now: Instant) {
-        if let Some(slot) = self.opening.take() {
+        if let Some(slot) = self.offloading.opening.take() {
             self.half_open(slot, now);
         }
     }
@@ -78,7 +78,7 @@ impl<I: InsideKey> StateTables<I> {
 
     /// This session ends, or a FIN or RST of it has come: if its SYN has no entry yet, it gets none.
     pub(super) fn forget_opening(&mut self, slot: u32) {
-        self.opening.take_if(|opening| *opening == slot);
+        self.offloading.opening.take_if(|opening| *opening == slot);
     }
 
     /// If the session's entry is half-open and has forwarded a SYN/ACK, withdraws it: the session is established since then. Whether it was so.

@@ -106,6 +106,8 @@ pub(crate) struct Offloading {
     filter: Filter,
     /// In the order of their time.
     half_open: VecDeque<HalfOpen>,
+    /// The session whose SYN was decided on last; its half-open entry is made when that has been sent.
+    pub(super) opening: Option<u32>,
     /// When nothing waited before the engine.
     emptied: Option<Instant>,
 }

@@ -71,8 +71,6 @@ pub(crate) struct StateTables<I: InsideKey> {
     pub(crate) permits: Permits,
     stored: StoredSyns,
     pub(super) offloading: Offloading,
-    /// The session whose SYN was decided on last; its half-open entry is made when that has been sent.
-    pub(super) opening: Option<u32>,
     pub(super) recording: Recording,
     /// The remote hosts that may open sessions to explicit bindings.
     pub(super) filters: RemoteFilters,
@@ -98,7 +96,6 @@ impl<I: InsideKey> StateTables<I> {
             permits: Permits::new(config.filtering, sessions, seed),
             stored: StoredSyns::new(STORED_SYNS.min(sessions)),
             offloading: Offloading::default(),
-            opening: None,
             recording: Recording::default(),
             filters: RemoteFilters::default(),
             kept_here: None,
