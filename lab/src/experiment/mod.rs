@@ -15,6 +15,7 @@ mod rfc8219;
 mod series;
 mod several;
 mod sheet;
+mod six_to_four_host;
 pub mod tester;
 mod three_routers;
 mod tools;

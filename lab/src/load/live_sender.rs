@@ -102,11 +102,15 @@ impl LiveSender {
         let batch = (per_second / CALLS).round().max(1.0);
         let calls = match until {
             Until::Count(count) => Until::Count((count as f64 / batch).ceil() as u64),
+            Until::CountWithin(count, time) => Until::CountWithin((count as f64 / batch).ceil() as u64, time),
             Until::Time(_) | Until::Done => until,
         };
         let rate = Pace::Open { per_second: per_second / batch, gaps: Gaps::Even };
         // The last call makes the rest.
-        let most = if let Until::Count(count) = until { count } else { u64::MAX };
+        let most = match until {
+            Until::Count(count) | Until::CountWithin(count, _) => count,
+            Until::Time(_) | Until::Done => u64::MAX,
+        };
         let batch = batch as u64;
         let sent = paced(&AtomicBool::new(false), rate, calls, |due| {
             let left = most.saturating_sub(u64::from(due.sequence) * batch).min(batch) as u32;

@@ -49,6 +49,8 @@ pub enum Until {
     Time(Duration),
     /// After this many packets or requests.
     Count(u64),
+    /// After this many, or after this time: for closed loops, which wait for each that is lost.
+    CountWithin(u64, Duration),
 }
 
 /// A request without an answer for this long is lost.

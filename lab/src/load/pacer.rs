@@ -51,6 +51,9 @@ pub(super) fn pace(
     let (end, limit) = match until {
         Until::Time(time) => (first.saturating_add(clock::nanoseconds(time)), u64::from(u32::MAX)),
         Until::Count(count) => (u64::MAX, count.min(u64::from(u32::MAX))),
+        Until::CountWithin(count, time) => {
+            (first.saturating_add(clock::nanoseconds(time)), count.min(u64::from(u32::MAX)))
+        }
         Until::Done => return Err(Failure::Unexpected("a stream needs an end".to_owned())),
     };
     let mut sent = Sent { count: 0, refused: 0, lateness: histogram(), first, last: first };

@@ -374,7 +374,8 @@ impl FrameStream<'_> {
             let left = match until {
                 Until::Time(time) if clock::now() - first >= clock::nanoseconds(time) => 0,
                 Until::Time(_) => u64::from(CALL),
-                Until::Count(count) => count - sent,
+                Until::CountWithin(_, time) if clock::now() - first >= clock::nanoseconds(time) => 0,
+                Until::Count(count) | Until::CountWithin(count, _) => count - sent,
                 Until::Done => return Err(Failure::Unexpected("a stream needs an end".to_owned())),
             };
             if left == 0 {

@@ -49,6 +49,7 @@ const TOOK: &[(&str, &str, f64)] = &[
     ("rfc8219", "native", 3.94),
     ("rfc8219", "dns64", 10.08),
     ("overload", "udp", 1.16),
+    ("overload", "tunnel", 1.2),
     ("tester", "bare-udp", 0.19),
     ("tester", "bare-paced", 0.15),
     ("tester", "bare-transactions", 0.18),

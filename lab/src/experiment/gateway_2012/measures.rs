@@ -20,6 +20,11 @@ const ONE: Pace = Pace::Closed { in_flight: 1, pause: Duration::ZERO, resend: No
 const CONNECTIONS: u16 = 7_000;
 const HTTP: u16 = 80;
 const SIP: u16 = 5_060;
+/// What a count of connections or pages may take: where the background overloads the boxes, each one may wait a second for TCP to send its SYN
+/// again.
+const PATIENCE: Duration = Duration::from_secs(20);
+const EACH: Duration = Duration::from_millis(20);
+
 /// Octets of a page's text; the rest of a page is images of this size at most.
 const TEXT: usize = 4_000;
 const IMAGE: usize = 25_000;
@@ -43,6 +48,11 @@ impl Seen {
         };
         Self { client: fill(client), server: fill(server) }
     }
+}
+
+/// Until this many, or until it takes much longer than it should.
+fn within(count: u64) -> Until {
+    Until::CountWithin(count, PATIENCE + EACH * count.min(u64::from(u32::MAX)) as u32)
 }
 
 /// Captures at both ends of a way while something runs.
@@ -71,7 +81,7 @@ pub fn connections(scene: &Scene, path: &Path, count: u64) -> Result<(Outcome, S
     };
     let filter = format!("tcp port {CONNECTIONS}");
     let (outcome, [client, server]) =
-        captured(scene, path, &filter, || transactions.run(ONE, Until::Count(count)))?;
+        captured(scene, path, &filter, || transactions.run(ONE, within(count)))?;
     Ok((outcome, Seen::of(handshakes, &client, &server)))
 }
 
@@ -100,7 +110,7 @@ pub fn pages(scene: &Scene, path: &Path, octets: usize, count: u64) -> Result<(O
         workers: 1,
     };
     let filter = format!("tcp port {HTTP}");
-    let (outcome, [client, server]) = captured(scene, path, &filter, || fetch.run(ONE, Until::Count(count)))?;
+    let (outcome, [client, server]) = captured(scene, path, &filter, || fetch.run(ONE, within(count)))?;
     let answers = |packets: &[Captured]| exchanges(packets, b"GET ", b"HTTP/1.1 200");
     Ok((outcome, Seen::of(answers, &client, &server)))
 }

@@ -148,6 +148,7 @@ impl Run<'_> {
         let load = |path: &Path| connections(self.scene, path, count);
         let [(through, seen), (_, wire)] = self.both(sheet, load, |(outcome, _)| outcome)?;
         some(&seen.client, "a connection")?;
+        not_all(&through, count, "connections").into_iter().for_each(|why| sheet.limited_by_tester(why));
         sheet.value("made", through.answered as f64, Unit::Count);
         sheet.value("failed", through.lost as f64, Unit::Count);
         sheet.times("connection-at-server", &seen.server)?;
@@ -158,6 +159,7 @@ impl Run<'_> {
         let load = |path: &Path| pages(self.scene, path, octets, count);
         let [(through, seen), (wire, wire_seen)] = self.both(sheet, load, |(outcome, _)| outcome)?;
         some(&seen.client, "an answer of the web server")?;
+        not_all(&through, count, "pages").into_iter().for_each(|why| sheet.limited_by_tester(why));
         sheet.value("pages", through.answered as f64, Unit::Count);
         sheet.value("failed", through.lost as f64, Unit::Count);
         sheet.times("response-at-server", &seen.server)?;
@@ -243,6 +245,12 @@ impl Run<'_> {
         self.note(&report, sheet);
         Ok(())
     }
+}
+
+/// Why a row has fewer than it should, if it has.
+fn not_all(outcome: &Outcome, count: u64, what: &str) -> Option<String> {
+    let seconds = outcome.took.as_secs_f64();
+    (outcome.sent < count).then(|| format!("only {} of {count} {what} in {seconds:.0} s", outcome.sent))
 }
 
 /// Times through the boxes, by the bare wire, and the difference of their means.

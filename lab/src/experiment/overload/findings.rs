@@ -1,5 +1,6 @@
 //! Whether a device degrades gracefully.
 
+use super::way::{TRANSLATED, TUNNEL};
 use crate::analyse::{Finding, Outcome, groups, points};
 use crate::results::{Results, Sample};
 use std::collections::BTreeSet;
@@ -11,12 +12,20 @@ const BUSY: f64 = 0.9;
 /// A light subscriber loses at most this share.
 const LIGHT_LOSS: f64 = 0.01;
 
-/// Two statements for each device.
+/// Two statements for each device of a series.
 pub fn findings(results: &Results) -> Vec<Finding> {
-    let samples: Vec<Sample> =
-        results.samples.iter().filter(|sample| sample.cell.experiment == "overload").cloned().collect();
+    [(TRANSLATED, ""), (TUNNEL, ", through the tunnel,")]
+        .into_iter()
+        .flat_map(|(series, through)| of_series(results, series, through))
+        .collect()
+}
+
+fn of_series(results: &Results, series: &str, through: &str) -> Vec<Finding> {
+    let is_of = |sample: &&Sample| sample.cell.experiment == "overload" && sample.cell.series == series;
+    let samples: Vec<Sample> = results.samples.iter().filter(is_of).cloned().collect();
     let devices: BTreeSet<&str> = samples.iter().map(|sample| sample.cell.device.as_str()).collect();
-    devices.iter().flat_map(|device| [keeps(&samples, device), spares(&samples, device)]).collect()
+    let of = |device: &&str| [keeps(&samples, device, through), spares(&samples, device, through)];
+    devices.iter().flat_map(of).collect()
 }
 
 /// Values of a device along the load.
@@ -41,14 +50,14 @@ fn least_kept(samples: &[Sample], device: &str) -> Option<(f64, f64)> {
 }
 
 /// Graceful degradation: nowhere above the capacity is less forwarded than at the capacity, but for a tolerance.
-fn keeps(samples: &[Sample], device: &str) -> Finding {
+fn keeps(samples: &[Sample], device: &str, through: &str) -> Finding {
     let least = least_kept(samples, device);
     let (kept, load) = least.unwrap_or_default();
     let busy = was_busy(samples, device);
     let offered = along(samples, device, "offered").iter().map(|(_, value)| *value).fold(0.0, f64::max);
     Finding {
         statement: format!(
-            "{device} degrades gracefully: whatever is offered above its capacity, it forwards at least {:.0} % of its best.",
+            "{device}{through} degrades gracefully: whatever is offered above its capacity, it forwards at least {:.0} % of its best.",
             KEEPS * 100.0
         ),
         outcome: match (kept >= KEEPS, busy && least.is_some()) {
@@ -63,13 +72,13 @@ fn keeps(samples: &[Sample], device: &str) -> Finding {
     }
 }
 
-fn spares(samples: &[Sample], device: &str) -> Finding {
+fn spares(samples: &[Sample], device: &str, through: &str) -> Finding {
     let loss = along(samples, device, "established-loss");
     let worst = loss.iter().map(|(_, value)| *value).fold(0.0, f64::max);
     let busy = was_busy(samples, device);
     Finding {
         statement: format!(
-            "With {device} a light subscriber loses at most {:.0} % while a heavy one overloads the device.",
+            "With {device}{through} a light subscriber loses at most {:.0} % while a heavy one overloads the device.",
             LIGHT_LOSS * 100.0
         ),
         outcome: match (worst <= LIGHT_LOSS, busy) {
@@ -84,8 +93,28 @@ fn spares(samples: &[Sample], device: &str) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{Cell, TesterCost, Unit, Value, Verdict};
+    use crate::results::{Cell, Header, TesterCost, Unit, Value, Verdict};
     use std::collections::BTreeMap;
+
+    #[test]
+    fn each_series_has_statements_of_its_own() {
+        let of = |series: &str, load: f64, goodput: f64| {
+            let mut sample = sample(load, goodput, 1.0);
+            sample.cell.series = series.to_owned();
+            sample
+        };
+        let samples = vec![
+            of("udp", 0.9, 90.0),
+            of("udp", 2.0, 95.0),
+            of("tunnel", 0.9, 900.0),
+            of("tunnel", 2.0, 300.0),
+        ];
+        let said = findings(&Results { header: Header::default(), samples });
+        let of = |start: &str| said.iter().find(|it| it.statement.starts_with(start)).unwrap().outcome;
+        assert_eq!(said.len(), 4);
+        assert_eq!(of("one degrades gracefully"), Outcome::Holds, "goodput of the tunnel is another");
+        assert_eq!(of("one, through the tunnel, degrades gracefully"), Outcome::DoesNotHold);
+    }
 
     fn sample(load: f64, goodput: f64, device_core_busy: f64) -> Sample {
         let cell = Cell {
@@ -115,7 +144,7 @@ mod tests {
         let outcome = |rows: &[(f64, f64)], busy| {
             let samples: Vec<Sample> =
                 rows.iter().map(|(load, goodput)| sample(*load, *goodput, busy)).collect();
-            keeps(&samples, "one").outcome
+            keeps(&samples, "one", "").outcome
         };
         assert_eq!(outcome(&[(0.9, 90.0), (2.0, 100.0), (10.0, 85.0)], 1.0), Outcome::Holds);
         assert_eq!(outcome(&[(0.9, 90.0), (2.0, 70.0), (10.0, 95.0)], 1.0), Outcome::DoesNotHold, "at 2");

@@ -6,5 +6,6 @@ mod heavy;
 mod plan;
 mod stage;
 mod topology;
+mod way;
 
 pub use plan::Overload;

@@ -55,8 +55,8 @@ pub struct Loaded {
 
 impl Loaded {
     /// Builds the network, starts the device and measures its capacity.
-    pub fn build(line: &Line<'_>) -> Result<Self> {
-        let scene = Scene::build(line)?;
+    pub fn build(series: &str, line: &Line<'_>) -> Result<Self> {
+        let scene = Scene::build(series, line)?;
         let heavy = Heavy::prepare(&scene, line.device)?;
         let mut loaded = Self { scene, heavy, capacity: 0.0, most: 0.0, time: time(line.asked.scale) };
         loaded.heavy.warm_up(&loaded.scene)?;

@@ -1,9 +1,11 @@
 //! The network: a heavy and a light subscriber, each with a link of its own, the device, and a server.
 
+use super::way::{DEVICE4, NOBODY4, NOBODY6, SERVER4, SERVER6, Way};
 use crate::analyse::{Drawing, Node, Part, Wire};
-use crate::device::{Forward, Nat44, Nat64, Place, Running, Task, TaskKind};
+use crate::device::{Place, Running};
 use crate::experiment::contract::Line;
-use crate::failure::Result;
+use crate::experiment::six_to_four_host;
+use crate::failure::{Failure, Result};
 use crate::load::link_address;
 use crate::measure::Cores;
 use crate::topology::Network;
@@ -37,25 +39,14 @@ pub const DRAWN: Drawing = Drawing {
     ],
 };
 
-const PREFIX: &str = "2001:2:0:6464::/96";
-const POOL: &str = "198.19.1.1/32";
-const SERVER4: Ipv4Addr = Ipv4Addr::new(198, 19, 0, 2);
-const SERVER6: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0x8000, 0, 0, 0, 2);
-/// The server through NAT64.
-const TRANSLATED: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0x6464, 0, 0, 0xc613, 2);
 const OUTSIDE: &str = "out0";
-/// Addresses of the server at which nobody listens: it drops what frames bring there immediately.
-const NOBODY4: Ipv4Addr = Ipv4Addr::new(198, 19, 0, 3);
-const NOBODY6: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0x8000, 0, 0, 0, 3);
-const TRANSLATED_NOBODY: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0x6464, 0, 0, 0xc613, 3);
-/// Sources of frames at the heavy subscriber: the last 16 bits are the program's.
-const HEAVY4: Ipv4Addr = Ipv4Addr::new(198, 18, 64, 0);
-const HEAVY6: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 1, 0, 0, 1, 0);
 
 /// The network with a device at work.
 pub struct Scene {
     // Dropped first: a device's end needs its network.
     pub running: Box<dyn Running>,
+    /// The other end of a tunnel, at the server.
+    _far: Option<Box<dyn Running>>,
     pub network: Arc<Network>,
     pub cores: Cores,
     /// The server as subscribers write it.
@@ -69,36 +60,38 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// Builds the network, and starts the device as the first task that it can do.
-    pub fn build(line: &Line<'_>) -> Result<Self> {
-        let network = Arc::new(network(line.cores)?);
-        let place = Place {
+    /// Builds the network of a series and starts the device, and what the server needs for the other end of a tunnel.
+    pub fn build(series: &str, line: &Line<'_>) -> Result<Self> {
+        let way = Way::of(series, line.device).ok_or_else(|| {
+            Failure::Unexpected(format!("{} has no part in {series}", line.device.card().name))
+        })?;
+        let network = Arc::new(network(way.site(), line.cores)?);
+        let place = |host, inside: &[&'static str], outside, core| Place {
             network: Arc::clone(&network),
-            host: "device",
-            inside: vec!["in0", "in1"],
-            outside: vec![OUTSIDE],
-            core: line.cores.device,
+            host,
+            inside: inside.to_vec(),
+            outside: vec![outside],
+            core,
         };
+        let running = line
+            .device
+            .start(&place("device", &["in0", "in1"], OUTSIDE, line.cores.device), &way.task(line.device))?;
+        let far = way
+            .at_server()
+            .map(|task| six_to_four_host::start(&place("server", &[], "up0", line.cores.tester), task))
+            .transpose()?;
         let (four, six) = (IpAddr::from(Ipv4Addr::UNSPECIFIED), IpAddr::from(Ipv6Addr::UNSPECIFIED));
-        let tasks = line.device.tasks();
-        let (task, target, listens, frames) = if tasks.contains(&TaskKind::Nat64) {
-            let pool = if line.device.has_pool() { vec![POOL.to_owned()] } else { Vec::new() };
-            let frames: [IpAddr; 2] = [HEAVY6.into(), TRANSLATED_NOBODY.into()];
-            (
-                Task::Nat64(Nat64 { prefix: PREFIX.to_owned(), pool, sessions: None }),
-                TRANSLATED.into(),
-                four,
-                frames,
-            )
-        } else if tasks.contains(&TaskKind::Nat44) {
-            let task = Nat44 { inside: vec!["198.18.0.0/16".to_owned()], pool: Vec::new() };
-            (Task::Nat44(task), SERVER4.into(), four, [HEAVY4.into(), NOBODY4.into()])
-        } else {
-            (Task::Forward(Forward), SERVER6.into(), six, [HEAVY6.into(), NOBODY6.into()])
-        };
-        let running = line.device.start(&place, &task)?;
-        let any = if frames[0].is_ipv6() { six } else { four };
-        Ok(Self { running, network, cores: line.cores, target, listens, any, frames })
+        let any_of = |is_six| if is_six { six } else { four };
+        Ok(Self {
+            running,
+            _far: far,
+            cores: line.cores,
+            target: way.target(),
+            listens: any_of(way.arrives_as_six()),
+            any: any_of(way.target().is_ipv6()),
+            frames: way.frames(),
+            network: Arc::clone(&network),
+        })
     }
 
     /// Lets frames arrive at the server, which drops them immediately. Else it would answer each with an ICMP error.
@@ -127,31 +120,33 @@ fn sent(text: &str, link: &str) -> Option<u64> {
     line.split_whitespace().nth(9)?.parse().ok()
 }
 
-fn network(cores: Cores) -> Result<Network> {
+/// The network with subscribers in subnets 1 and 2 of a site.
+fn network(site: &str, cores: Cores) -> Result<Network> {
     let network = Network::new(&["heavy", "light", "device", "server"])?;
     for (number, host) in ["heavy", "light"].into_iter().enumerate() {
         let link = format!("in{number}");
         let subnet = number + 1;
         network.link((host, "up0"), ("device", &link))?;
         network.address(host, "up0", &format!("198.18.{subnet}.2/24"))?;
-        network.address(host, "up0", &format!("2001:2:0:{subnet}::2/64"))?;
+        network.address(host, "up0", &format!("{site}:{subnet}::2/64"))?;
         network.address("device", &link, &format!("198.18.{subnet}.1/24"))?;
-        network.address("device", &link, &format!("2001:2:0:{subnet}::1/64"))?;
+        network.address("device", &link, &format!("{site}:{subnet}::1/64"))?;
         network.route(host, &format!("0.0.0.0/0 via 198.18.{subnet}.1"))?;
-        network.route(host, &format!("::/0 via 2001:2:0:{subnet}::1"))?;
+        network.route(host, &format!("::/0 via {site}:{subnet}::1"))?;
         if let Cores { device: Some(device), tester: Some(tester) } = cores {
             network.receive_on("device", &link, device)?;
             network.receive_on(host, "up0", tester)?;
         }
     }
     network.link(("device", OUTSIDE), ("server", "up0"))?;
-    network.address("device", OUTSIDE, "198.19.0.1/24")?;
+    network.address("device", OUTSIDE, &format!("{DEVICE4}/24"))?;
     network.address("device", OUTSIDE, "2001:2:0:8000::1/64")?;
     network.address("server", "up0", &format!("{SERVER4}/24"))?;
     network.address("server", "up0", &format!("{SERVER6}/64"))?;
     network.route("device", "198.18.64.0/18 via 198.18.1.2")?;
-    network.route("server", "0.0.0.0/0 via 198.19.0.1")?;
-    network.route("server", "::/0 via 2001:2:0:8000::1")?;
+    network.route("server", &format!("0.0.0.0/0 via {DEVICE4}"))?;
+    // The end of a tunnel has its own default route.
+    network.route("server", "2001:2::/48 via 2001:2:0:8000::1")?;
     if let Cores { device: Some(device), tester: Some(tester) } = cores {
         network.receive_on("device", OUTSIDE, device)?;
         network.receive_on("server", "up0", tester)?;

@@ -4,15 +4,15 @@
 
 use super::load::{HOSTS, RELAY, host_address};
 use super::topology::{INSIDE, OUTSIDE, network};
-use crate::device::{self, Forward, Host6to4, Place, Relay6to4, Running, Task, TaskKind};
+use crate::device::{Forward, Host6to4, Place, Relay6to4, Running, Task, TaskKind};
 use crate::experiment::contract::{Line, Stage};
 use crate::experiment::measured::measure;
 use crate::experiment::sheet::Sheet;
-use crate::failure::{Failure, Result};
+use crate::experiment::six_to_four_host;
+use crate::failure::Result;
 use crate::interrupt;
 use crate::load::{Ends, Gaps, Load as _, Outcome, Pace, TcpBulk, Trip, UdpStream, Until, histogram};
 use crate::measure::{Cores, Reading};
-use crate::packet::six_to_four;
 use crate::probe::ping;
 use crate::results::{Cell, Unit};
 use crate::topology::Network;
@@ -63,7 +63,10 @@ impl RealHost {
         let relay = line.device.start(&place("relay", INSIDE, OUTSIDE, line.cores.device), &task)?;
         let host = match native {
             true => None,
-            false => Some(start_host(&place(HOSTS[0], "up0", "up0", line.cores.tester))?),
+            false => {
+                let host = Host6to4 { address: host_address(1), relay: RELAY };
+                Some(six_to_four_host::start(&place(HOSTS[0], "up0", "up0", line.cores.tester), host)?)
+            }
         };
         let real = Self { relay, host, network, cores: line.cores, time: time(line.asked.scale) };
         real.warm_up()?;
@@ -132,21 +135,6 @@ impl RealHost {
             _ => self.ping(octets),
         }
     }
-}
-
-/// Sixway as a 6to4 host, on the tester's core.
-fn start_host(place: &Place) -> Result<Box<dyn Running>> {
-    let sixway = device::all().into_iter().find(|it| it.tasks().contains(&TaskKind::Host6to4));
-    let sixway = sixway.ok_or_else(|| Failure::Unexpected("no device is a 6to4 host".to_owned()))?;
-    let task = Task::Host6to4(Host6to4 { address: host_address(1), relay: RELAY });
-    let running = sixway.start(place, &task)?;
-    let host = place.network.host(place.host)?;
-    // Its own address is that of its prefix; the gateway may have set it already.
-    let address = six_to_four(host_address(1), 1);
-    if !host.ip("-6 address show")?.contains(&address.to_string()) {
-        host.ip(&format!("address add {address}/128 dev lo nodad"))?;
-    }
-    Ok(running)
 }
 
 impl Stage for RealHost {

@@ -45,6 +45,7 @@ impl EchoSweep {
                 Until::Done => false,
                 Until::Time(time) => now - start >= time,
                 Until::Count(count) => outcome.sent >= count,
+                Until::CountWithin(count, time) => outcome.sent >= count || now - start >= time,
             };
             let Some(wait) = self.send_all(&link, &mut flows, (read, ends), &mut outcome)? else { break };
             if now - looked >= LOOK {

@@ -77,6 +77,9 @@ impl TcpBulk<'_> {
             let is_over = match until {
                 Until::Time(time) => clock::now() - start >= clock::nanoseconds(time),
                 Until::Count(count) => outcome.sent >= count,
+                Until::CountWithin(count, time) => {
+                    outcome.sent >= count || clock::now() - start >= clock::nanoseconds(time)
+                }
                 Until::Done => return Err(Failure::Unexpected("a stream needs an end".to_owned())),
             };
             if is_over {

@@ -51,6 +51,7 @@ impl Turns {
         let (end, limit) = match until {
             Until::Time(time) => (start.saturating_add(clock::nanoseconds(time)), u64::MAX),
             Until::Count(count) => (u64::MAX, count),
+            Until::CountWithin(count, time) => (start.saturating_add(clock::nanoseconds(time)), count),
             Until::Done => return Err(Failure::Unexpected("transactions need an end".to_owned())),
         };
         Ok(Self { next: Mutex::new((0, schedule)), end, limit, pause })
@@ -162,6 +163,20 @@ mod tests {
             outcome.lateness.max() >= 28_000_000 && outcome.latency.count_between(15_000_000, 1 << 40) >= 12
         );
         assert!(outcome.took >= Duration::from_millis(59));
+    }
+
+    #[test]
+    fn a_count_that_is_not_reached_ends_with_its_time() {
+        let until = Until::CountWithin(1_000, Duration::from_millis(50));
+        let slow = |_| {
+            std::thread::sleep(Duration::from_millis(20));
+            Err(io::Error::from(io::ErrorKind::TimedOut))
+        };
+        let outcome = take_turns((closed(1), until, 1), None, |_| Ok(slow)).unwrap();
+        assert!((1..=3).contains(&outcome.sent) && outcome.lost == outcome.sent, "{}", outcome.sent);
+        let until = Until::CountWithin(5, Duration::from_secs(60));
+        let outcome = take_turns((closed(1), until, 1), None, |_| Ok(|_| Ok(Done::default()))).unwrap();
+        assert_eq!(outcome.answered, 5);
     }
 
     #[test]
