@@ -38,7 +38,7 @@ pub const ACTIONS: [&str; 10] =
 /// | `version` | | `version` |
 /// | `start` | | nothing; the host has its addresses and routes, and an iperf3 server |
 /// | `stop` | | nothing; everything that `start` changed is as it was |
-/// | `round_trips` | `TARGET`, `OCTETS`, `COUNT` | `sent`, `answered`, and `times`: in milliseconds in their order, separated by spaces |
+/// | `round_trips` | `TARGET`, `OCTETS`, `COUNT` | `sent`, and `times`: those of the answers in milliseconds in their order, separated by spaces |
 /// | `send` | `TARGET`, `TRANSPORT` (`tcp` or `udp`), `OCTETS`, `DURATION` in seconds | `bits`: bits of payload that arrived in a second |
 pub const HOST_ACTIONS: [&str; 7] = ["about", "why_not", "version", "start", "stop", "round_trips", "send"];
 

@@ -51,7 +51,11 @@ fn every_recipe_says_what_it_is_and_which_tasks_it_can_do() {
 
 /// What a recipe calls at its start, with these programs, and their arguments.
 fn calls(name: &str, programs: &[&str], given: &[(&str, &str)]) -> Vec<String> {
-    let folder = std::env::temp_dir().join(format!("sixway-recipe-{}-{name}", std::process::id()));
+    calls_of("start", name, programs, given)
+}
+
+fn calls_of(action: &str, name: &str, programs: &[&str], given: &[(&str, &str)]) -> Vec<String> {
+    let folder = std::env::temp_dir().join(format!("sixway-recipe-{}-{action}-{name}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     for program in programs {
         let path = folder.join(program);
@@ -66,7 +70,7 @@ fn calls(name: &str, programs: &[&str], given: &[(&str, &str)]) -> Vec<String> {
     environment.insert("PATH".to_owned(), format!("{}:/usr/bin:/bin", folder.display()));
     environment.insert("LOG".to_owned(), log.display().to_string());
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("remote").join(name);
-    Recipe { transport: Transport::Local, file }.run("start", &environment).unwrap();
+    Recipe { transport: Transport::Local, file }.run(action, &environment).unwrap();
     let lines = std::fs::read_to_string(&log).unwrap().lines().map(str::to_owned).collect();
     std::fs::remove_dir_all(&folder).unwrap();
     lines
@@ -161,4 +165,57 @@ fn ios_gets_the_commands_of_a_6to4_router() {
         "end",
     ];
     assert_eq!(calls("ios-6to4.sh", &["ssh"], &router), expected);
+}
+
+/// PowerShell is not here: that its scripts are valid is not tested.
+#[test]
+fn windows_gets_addresses_routes_and_an_iperf3_server_and_loses_them() {
+    let host = [
+        ("WINDOWS_HOST", "administrator@192.0.2.7"),
+        ("LINK", "Ethernet 2"),
+        ("ADDRESSES", "10.1.0.2/24 2001:db8:a::2/64"),
+        ("ROUTES", "10.2.0.0/24,10.1.0.1"),
+        ("TARGET", "2001:db8:c::2"),
+        ("OCTETS", "1400"),
+        ("COUNT", "20"),
+        ("TRANSPORT", "udp"),
+        ("DURATION", "3"),
+    ];
+    let of = |action| calls_of(action, "host-windows.sh", &["ssh"], &host);
+    let place = |lines: &[String], start: &str| {
+        let found = lines.iter().position(|line| line.trim_start().starts_with(start));
+        found.unwrap_or_else(|| panic!("{start} is not in {lines:#?}"))
+    };
+    let start = of("start");
+    assert_eq!(
+        start[0],
+        "ssh -o BatchMode=yes -o ConnectTimeout=10 administrator@192.0.2.7 powershell -NoProfile -NonInteractive -Command \
+         \"& ([ScriptBlock]::Create([Console]::In.ReadToEnd()))\""
+    );
+    assert_eq!(start[1], "$ErrorActionPreference = \"Stop\"");
+    let in_order = [
+        "Remove-NetRoute -InterfaceAlias 'Ethernet 2' -DestinationPrefix '10.2.0.0/24' -NextHop '10.1.0.1' -Confirm:$false",
+        "Remove-NetIPAddress -InterfaceAlias 'Ethernet 2' -IPAddress '10.1.0.2' -Confirm:$false",
+        "$ErrorActionPreference = \"Stop\"",
+        "Set-NetIPInterface -InterfaceAlias 'Ethernet 2' -DadTransmits 0",
+        "New-NetIPAddress -InterfaceAlias 'Ethernet 2' -IPAddress '10.1.0.2' -PrefixLength 24 -PolicyStore ActiveStore",
+        "New-NetIPAddress -InterfaceAlias 'Ethernet 2' -IPAddress '2001:db8:a::2' -PrefixLength 64 -PolicyStore ActiveStore",
+        "New-NetRoute -InterfaceAlias 'Ethernet 2' -DestinationPrefix '10.2.0.0/24' -NextHop '10.1.0.1' -PolicyStore ActiveStore",
+        "$server = Invoke-CimMethod -ClassName Win32_Process -MethodName Create",
+    ];
+    let mut after = 2;
+    for line in in_order {
+        after += place(&start[after..], line) + 1;
+    }
+    // What it removes before it starts is what it removes at its end.
+    let stop = of("stop");
+    assert!(stop.len() > 10, "{stop:#?}");
+    assert_eq!(stop[2..], start[2..stop.len()]);
+    let trips = of("round_trips");
+    place(&trips, "$data = New-Object byte[] 1400");
+    place(&trips, "$times = foreach ($number in 1..20) {");
+    place(&trips, "$reply = $ping.Send('2001:db8:c::2', 1000, $data)");
+    let said =
+        place(&of("send"), "$said = iperf3 -c 2001:db8:c::2 --connect-timeout 3000 -u -b 0 -l 1400 -t 3 -J");
+    assert_eq!(said, 2);
 }
