@@ -68,17 +68,23 @@ impl Group<'_> {
 
     /// The group's verdict: what all repetitions agree on, else the one that claims least.
     pub fn verdict(&self) -> &Verdict {
-        const fn claims(verdict: &Verdict) -> u8 {
-            match verdict {
-                Verdict::Failed => 0,
-                Verdict::TesterBound { .. } => 1,
-                Verdict::NotLoaded => 2,
-                Verdict::LinkBound => 3,
-                Verdict::DeviceBound => 4,
-            }
-        }
         let measured = self.samples.iter().filter(|sample| sample.failed.is_none());
-        let verdicts = measured.map(|sample| &sample.verdict);
-        verdicts.min_by_key(|verdict| claims(verdict)).unwrap_or(&Verdict::Failed)
+        least(measured.map(|sample| &sample.verdict)).unwrap_or(&Verdict::Failed)
     }
+
+    /// The verdict of a value's own load, if it has one.
+    pub fn own_verdict(&self, name: &str) -> Option<&Verdict> {
+        least(self.samples.iter().filter_map(|sample| sample.values.get(name)?.verdict.as_ref()))
+    }
+}
+
+/// The verdict that claims least.
+fn least<'v>(verdicts: impl Iterator<Item = &'v Verdict>) -> Option<&'v Verdict> {
+    verdicts.min_by_key(|verdict| match verdict {
+        Verdict::Failed => 0,
+        Verdict::TesterBound { .. } => 1,
+        Verdict::NotLoaded => 2,
+        Verdict::LinkBound => 3,
+        Verdict::DeviceBound => 4,
+    })
 }

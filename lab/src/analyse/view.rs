@@ -85,7 +85,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Why a value does not describe the device, by the verdict of its group.
+/// Why a value does not describe the device, by the verdict of its load, which may be another one than that of its group.
 pub fn not_comparable(group: &Group<'_>, value: &str) -> Option<String> {
     let device = &group.cell.device;
     let Some((_, unit)) = group.value(value) else {
@@ -95,11 +95,16 @@ pub fn not_comparable(group: &Group<'_>, value: &str) -> Option<String> {
     if let Some(what) = group.uncertain(value) {
         return Some(format!("the value of {device} is uncertain: {what}"));
     }
-    match group.verdict() {
-        Verdict::TesterBound { .. } if !unit.is_cost() && unit != Unit::Octets => {
-            Some(format!("the tester was at its limit with {device}"))
-        }
-        Verdict::NotLoaded if unit.is_rate() => Some(format!("{device} was not at its limit")),
+    let own = group.own_verdict(value);
+    match own.unwrap_or_else(|| group.verdict()) {
+        Verdict::TesterBound { .. } if !unit.is_cost() && unit != Unit::Octets => Some(match own {
+            Some(_) => format!("the tester was at its limit with {value} of {device}"),
+            None => format!("the tester was at its limit with {device}"),
+        }),
+        Verdict::NotLoaded if unit.is_rate() => Some(match own {
+            Some(_) => format!("nothing was at its limit with {value} of {device}"),
+            None => format!("{device} was not at its limit"),
+        }),
         Verdict::Failed => Some(format!("{device} was not measured")),
         Verdict::DeviceBound | Verdict::LinkBound | Verdict::TesterBound { .. } | Verdict::NotLoaded => None,
     }

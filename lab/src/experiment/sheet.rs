@@ -83,6 +83,7 @@ impl Sheet {
             sd: Some(milliseconds(histogram.stdev())),
             quantiles: Some(quantiles),
             uncertain: None,
+            verdict: None,
         };
         self.values.insert(name.to_owned(), value);
         let pairs: Vec<[u64; 2]> =
@@ -142,6 +143,16 @@ impl Sheet {
     pub fn tester(&mut self, cost: TesterCost) {
         self.verdict = Some(Verdict::judge(&cost));
         self.tester = cost;
+    }
+
+    /// Notes the cost of a load that is not the row's, such as the native one: those of these values that were noted have a verdict of their own, which
+    /// follows from it.
+    pub fn tester_of(&mut self, names: &[&str], cost: &TesterCost) {
+        for name in names {
+            if let Some(value) = self.values.get_mut(*name) {
+                value.verdict = Some(Verdict::judge(cost));
+            }
+        }
     }
 
     /// Notes that a link of limited rate was full, if nothing else was at its limit: to be called after [`Sheet::tester`].
@@ -239,5 +250,19 @@ mod tests {
         };
         assert_eq!(uncertain(CpuSource::Shared), all(true));
         assert_eq!(uncertain(CpuSource::Interrupts), all(false));
+    }
+
+    #[test]
+    fn values_of_another_load_have_a_verdict_of_their_own() {
+        let mut sheet = Sheet::new(PathBuf::new());
+        sheet.value("throughput", 9.0, Unit::BitsPerSecond);
+        sheet.value("native-throughput", 3.0, Unit::BitsPerSecond);
+        sheet.tester(TesterCost { device_core_busy: 1.0, ..TesterCost::default() });
+        let busy = TesterCost { generator_cores: 0.95, ..TesterCost::default() };
+        sheet.tester_of(&["native-throughput", "native-response"], &busy);
+        let own = |name: &str| sheet.values()[name].verdict.as_ref().map(Verdict::text);
+        assert_eq!((own("throughput"), own("native-throughput")), (None, Some("tester-bound")));
+        assert_eq!(sheet.verdict, Some(Verdict::DeviceBound), "that of the row is another");
+        assert!(!sheet.values().contains_key("native-response"));
     }
 }

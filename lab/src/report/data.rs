@@ -16,7 +16,7 @@ pub fn csv(results: &Results) -> String {
     heads.extend(&axes);
     heads.extend(["round", "verdict", "value_name", "value", "unit", "n", "sd"]);
     heads.extend(["min", "q50", "q90", "q99", "q99_9", "q99_99", "max", "started", "failed"]);
-    heads.extend(["took", "control", "why", "not_measurable", "uncertain"]);
+    heads.extend(["took", "control", "why", "own_verdict", "not_measurable", "uncertain"]);
     let mut text = heads.join(",") + "\n";
     for sample in &results.samples {
         let cell = &sample.cell;
@@ -34,13 +34,14 @@ pub fn csv(results: &Results) -> String {
         let back = [sample.started.clone(), failed, sample.took.to_string(), optional(sample.control), why];
         let (front, back) = (front.join(","), back.join(","));
         // Name, value, unit, number, deviation and seven quantiles.
-        let mut line = |value: [String; 12], not_measurable: &str, uncertain: &str| {
+        let mut line = |value: [String; 12], not_measurable: &str, uncertain: &str, own: Option<&Verdict>| {
             let (value, not_measurable, uncertain) =
                 (value.join(","), quoted(not_measurable), quoted(uncertain));
-            writeln!(text, "{front},{value},{back},{not_measurable},{uncertain}").ok();
+            let own = own.map_or("", Verdict::text);
+            writeln!(text, "{front},{value},{back},{own},{not_measurable},{uncertain}").ok();
         };
         if sample.failed.is_some() {
-            line(Default::default(), "", "");
+            line(Default::default(), "", "", None);
         }
         for (name, value) in &sample.values {
             let [a, b, c, d, e, f, g] =
@@ -48,12 +49,12 @@ pub fn csv(results: &Results) -> String {
             let unit = json!(value.unit).as_str().unwrap_or_default().to_owned();
             let (number, n, sd) = (value.value.to_string(), value.n.to_string(), optional(value.sd));
             let fields = [quoted(name), number, unit, n, sd, a, b, c, d, e, f, g];
-            line(fields, "", value.uncertain.as_deref().unwrap_or_default());
+            line(fields, "", value.uncertain.as_deref().unwrap_or_default(), value.verdict.as_ref());
         }
         for (name, why) in &sample.not_measurable {
             let mut fields: [String; 12] = Default::default();
             fields[0] = quoted(name);
-            line(fields, why, "");
+            line(fields, why, "", None);
         }
     }
     text
@@ -88,6 +89,7 @@ fn of_chapter(results: &Results, chapter: &Chapter<'_>) -> Value {
             let value = json!({
                 "mean": estimate.mean, "half_width": estimate.half_width, "rounds": estimate.n, "unit": unit,
                 "to_plain": ratio, "uncertain": group.uncertain(name),
+                "own_verdict": group.own_verdict(name).map(Verdict::text),
             });
             Some(((*name).clone(), value))
         };

@@ -70,7 +70,7 @@ pub(super) fn absolute(
         let mut cells = place_cells(&place);
         cells.push((group.cell.device.clone(), String::new()));
         cells.extend(shown_columns.iter().map(|it| it.cell(group)));
-        cells.push((group.verdict().text().to_owned(), String::new()));
+        cells.push((verdicts(group, &columns), String::new()));
         lines.push(Row { cells, is_published: false, begins: first });
         before = Some(place);
     }
@@ -139,6 +139,20 @@ fn with_deviations<'t>(
         }
     }
     all
+}
+
+/// The verdict of a row, with those of values that are of loads of their own, where they differ.
+fn verdicts(group: &Group<'_>, columns: &[(&Column, Unit)]) -> String {
+    let row = group.verdict();
+    let other = |(column, _): &(&Column, Unit)| {
+        let own = group.own_verdict(column.value).filter(|own| own.text() != row.text())?;
+        Some(format!("{}: {}", column.title, own.text()))
+    };
+    let others: Vec<_> = columns.iter().filter_map(other).collect();
+    match others.is_empty() {
+        true => row.text().to_owned(),
+        false => format!("{} ({})", row.text(), others.join(", ")),
+    }
 }
 
 /// How long the measurements of a table took, and how much each sent, as far as they say.

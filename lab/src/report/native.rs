@@ -62,9 +62,58 @@ pub(super) fn native_ratios(table: &Table, view: &View<'_>) -> Option<Grid> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::grid::absolute;
     use super::*;
-    use crate::results::{Cell, DeviceEntry, Header, Results, Sample, TesterCost, Unit, Value, Verdict};
+    use crate::results::{
+        Asked, Cell, DeviceEntry, Header, Results, Sample, TesterCost, Unit, Value, Verdict,
+    };
     use std::collections::BTreeMap;
+
+    #[test]
+    fn a_native_load_has_a_verdict_of_its_own() {
+        let sample = |own: &Option<Verdict>, repeat: u32| {
+            let mut sample = Sample::failed(
+                Cell {
+                    experiment: "x".to_owned(),
+                    series: "s".to_owned(),
+                    device: "sixway".to_owned(),
+                    point: BTreeMap::new(),
+                    repeat,
+                },
+                "",
+            );
+            (sample.failed, sample.verdict) = (None, Verdict::DeviceBound);
+            sample.control = Some(3.0 + 0.03 * f64::from(repeat));
+            let value = |bits| Value::one(bits, Unit::BitsPerSecond);
+            let native = Value { verdict: own.clone(), ..value(2.67e8) };
+            sample.values = BTreeMap::from([
+                ("throughput".to_owned(), value(6.9e8)),
+                ("native-throughput".to_owned(), native),
+            ]);
+            sample
+        };
+        let columns = &[
+            Column { value: "throughput", title: "throughput" },
+            Column { value: "native-throughput", title: "native throughput" },
+        ];
+        let table = Table { title: "T", series: "s", axes: &[], columns };
+        let printed = |own: Option<Verdict>| {
+            let results =
+                Results { header: Header::default(), samples: (0..3).map(|at| sample(&own, at)).collect() };
+            let view = View::of(&results, "x");
+            let ratio = native_ratios(&table, &view).unwrap().rows[0].cells[2].clone();
+            let grid = absolute(&table, &view, &[], &Asked::default()).unwrap();
+            (ratio.0, ratio.1, grid.rows[0].cells.last().unwrap().0.clone())
+        };
+        assert_eq!(printed(None).0, "2.58 ×");
+        let (ratio, why, verdict) = printed(Some(Verdict::TesterBound { why: String::new() }));
+        assert_eq!(ratio, "–");
+        assert_eq!(why, "the tester was at its limit with native-throughput of sixway");
+        assert_eq!(verdict, "device-bound (native throughput: tester-bound)");
+        let (ratio, _, verdict) = printed(Some(Verdict::DeviceBound));
+        assert_eq!((ratio.as_str(), verdict.as_str()), ("2.58 ×", "device-bound"));
+        assert_eq!(printed(Some(Verdict::NotLoaded)).0, "–");
+    }
 
     #[test]
     fn a_device_in_a_guest_is_shown_as_a_ratio_to_the_native_way() {

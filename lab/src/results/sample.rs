@@ -77,12 +77,15 @@ pub struct Value {
     /// What it is, if it is uncertain.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub uncertain: Option<String>,
+    /// Whose limit was met, if the value is of a load of its own, such as the native one next to a tunnel's; else [`Sample::verdict`] holds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub verdict: Option<Verdict>,
 }
 
 impl Value {
     /// A value that was counted or read once.
     pub const fn one(value: f64, unit: Unit) -> Self {
-        Self { value, unit, n: 1, sd: None, quantiles: None, uncertain: None }
+        Self { value, unit, n: 1, sd: None, quantiles: None, uncertain: None, verdict: None }
     }
 }
 
@@ -134,6 +137,18 @@ impl Verdict {
             return Self::TesterBound { why };
         }
         if cost.device_core_busy >= BUSY { Self::DeviceBound } else { Self::NotLoaded }
+    }
+
+    /// The verdict that is written so in a table; of a tester at its limit with this reason.
+    pub fn read(text: &str, why: &str) -> Option<Self> {
+        match text {
+            "device-bound" => Some(Self::DeviceBound),
+            "tester-bound" => Some(Self::TesterBound { why: why.to_owned() }),
+            "link-bound" => Some(Self::LinkBound),
+            "not loaded" => Some(Self::NotLoaded),
+            "failed" => Some(Self::Failed),
+            _ => None,
+        }
     }
 
     /// As it is written in a table.

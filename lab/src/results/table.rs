@@ -60,15 +60,8 @@ impl Row<'_> {
 
     /// What all records of a sample have in common.
     fn sample(&self, cell: Cell) -> Result<Sample, String> {
-        let why = self.text("why").unwrap_or_else(|| "the tester was at its limit".to_owned());
-        let verdict = match (self.field)("verdict") {
-            "device-bound" => Verdict::DeviceBound,
-            "tester-bound" => Verdict::TesterBound { why },
-            "link-bound" => Verdict::LinkBound,
-            "not loaded" => Verdict::NotLoaded,
-            "failed" => Verdict::Failed,
-            other => return Err(format!("there is no verdict {other:?}")),
-        };
+        let why = self.text("why");
+        let verdict = verdict_of((self.field)("verdict"), why.as_deref().unwrap_or(TESTER))?;
         Ok(Sample {
             started: self.text("started").unwrap_or_default(),
             took: self.number("took")?.unwrap_or(0.0),
@@ -102,10 +95,18 @@ impl Row<'_> {
             sd: self.number("sd")?,
             quantiles: has_quantiles.then_some(quantiles),
             uncertain: self.text("uncertain"),
+            verdict: self.text("own_verdict").map(|text| verdict_of(&text, TESTER)).transpose()?,
         };
         sample.values.insert(name, value);
         Ok(())
     }
+}
+
+/// Why the tester was at its limit, where the table does not say.
+const TESTER: &str = "the tester was at its limit";
+
+fn verdict_of(text: &str, why: &str) -> Result<Verdict, String> {
+    Verdict::read(text, why).ok_or_else(|| format!("there is no verdict {text:?}"))
 }
 
 fn number_of(text: &str) -> Result<f64, String> {
@@ -161,6 +162,19 @@ mod tests {
         assert_eq!(one.values["response"].quantiles, Some([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]));
         assert_eq!(one.values["requests"], Value::one(1_500.0, Unit::PerSecond));
         assert_eq!((other.failed.as_deref(), other.values.len()), (Some("it broke"), 0));
+    }
+
+    #[test]
+    fn a_value_of_another_load_has_a_verdict_of_its_own() {
+        let text = "experiment,series,device,realm,round,verdict,value_name,value,unit,n,own_verdict\n\
+                    e,s,d,here,0,device-bound,throughput,9,bits-per-second,1,\n\
+                    e,s,d,here,0,device-bound,native-throughput,3,bits-per-second,1,tester-bound\n";
+        let samples = samples_of(text).unwrap();
+        let own = |name: &str| samples[0].values[name].verdict.as_ref().map(Verdict::text);
+        assert_eq!((own("throughput"), own("native-throughput")), (None, Some("tester-bound")));
+        assert!(
+            samples_of(&text.replace("tester-bound", "fine")).unwrap_err().contains("no verdict \"fine\"")
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::control::{idle, start};
 use super::narrow::{NARROW, narrow};
-use super::stage::Kind;
+use super::stage::{Kind, NATIVE};
 use crate::device::{Device, find};
 use crate::experiment::contract::{Line, Stage};
 use crate::experiment::sheet::Sheet;
@@ -92,7 +92,7 @@ fn hops(at_work: &AtWork, cell: &Cell, scale: f64, sheet: &mut Sheet) -> Result<
         Ok(outcome)
     };
     let (through, cost, spent) = at_work.metered(|| load(target))?;
-    let past = load(native)?;
+    let (past, natively, _) = at_work.metered(|| load(native))?;
     sheet.tester(cost);
     sheet.value("cpu", spent.as_secs_f64() / through.took.as_secs_f64().max(1e-9), Unit::Cores);
     match (kind, kind.transaction()) {
@@ -115,5 +115,6 @@ fn hops(at_work: &AtWork, cell: &Cell, scale: f64, sheet: &mut Sheet) -> Result<
             sheet.value("native-throughput", bits_per_second(payload(&past), &past), Unit::BitsPerSecond);
         }
     }
+    sheet.tester_of(&NATIVE, &natively);
     Ok(())
 }

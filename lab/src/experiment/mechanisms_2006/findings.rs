@@ -2,7 +2,7 @@
 
 use super::overhead::{Form, Transport, truncated};
 use super::published::{MISPRINTED, OVERHEAD};
-use crate::analyse::{Bearing, Finding, Group, Outcome, View};
+use crate::analyse::{Bearing, Finding, Group, Outcome, Ratio, View, short};
 use crate::experiment::three_routers::Way;
 use crate::results::{Results, Verdict};
 
@@ -93,13 +93,12 @@ impl<'v, 'a> Rows<'v, 'a> {
         all
     }
 
-    /// Throughput as a share of the native one, with the octets of data, where these are between two sizes.
-    fn shares(&self, way: Way, load: f64, octets: (f64, f64)) -> Vec<(f64, f64)> {
-        let of = |group: &Group<'_>| {
-            let mean = |name| group.value(name).map(|(estimate, _)| estimate.mean);
-            Some((group.cell.at("octets"), mean("throughput")? / mean("native-throughput")?))
+    /// Throughput over the native one, with the octets of data, where these are between two sizes.
+    fn ratios(&self, way: Way, load: f64, octets: (f64, f64)) -> Vec<(f64, Bearing)> {
+        let of = |group: &'v Group<'a>| {
+            (group.cell.at("octets"), self.view.ratio_of((group, "throughput"), (group, "native-throughput")))
         };
-        let all = self.of(way, load).into_iter().filter_map(of);
+        let all = self.of(way, load).into_iter().map(of);
         all.filter(|(at, _)| (octets.0..=octets.1).contains(at)).collect()
     }
 
@@ -123,33 +122,90 @@ impl<'v, 'a> Rows<'v, 'a> {
     }
 }
 
-fn percent(share: f64) -> f64 {
-    (1.0 - share) * 100.0
+/// What a ratio says of a statement: nothing, if the noise does not bear it.
+type Test = fn(&Bearing) -> Option<bool>;
+
+/// Whether it is below 1.
+fn is_less(bearing: &Bearing) -> Option<bool> {
+    match bearing {
+        Bearing::Number(ratio) | Bearing::Direction(ratio) => Some(ratio.value < 1.0),
+        Bearing::Equal(_) => Some(false),
+        Bearing::Nothing(_) => None,
+    }
 }
 
-fn mean(all: &[(f64, f64)]) -> f64 {
-    all.iter().map(|(_, share)| share).sum::<f64>() / all.len().max(1) as f64
+/// Whether the whole interval is minimally different from 1, or beyond that.
+fn is_minimal(bearing: &Bearing) -> Option<bool> {
+    let (least, greatest) = (1.0 - MINIMAL, 1.0 + MINIMAL);
+    let differs = |ratio: &Ratio| ratio.interval.1 < least || ratio.interval.0 > greatest;
+    match bearing {
+        Bearing::Number(ratio) | Bearing::Direction(ratio) if differs(ratio) => Some(false),
+        Bearing::Number(ratio) | Bearing::Equal(ratio) => {
+            (ratio.interval.0 >= least && ratio.interval.1 <= greatest).then_some(true)
+        }
+        Bearing::Direction(_) | Bearing::Nothing(_) => None,
+    }
+}
+
+/// Whether the whole interval is below a half, or not.
+fn is_below_half(bearing: &Bearing) -> Option<bool> {
+    match bearing {
+        Bearing::Number(ratio) | Bearing::Direction(ratio) if ratio.interval.1 < 0.5 => Some(true),
+        Bearing::Number(ratio) | Bearing::Direction(ratio) | Bearing::Equal(ratio) => {
+            (ratio.interval.0 >= 0.5).then_some(false)
+        }
+        Bearing::Nothing(_) => None,
+    }
+}
+
+/// A statement over rows: it takes ratios of two sizes, and holds if all ratios say so that say anything.
+fn over_sizes(statement: String, all: &[(f64, Bearing)], words: &str, test: Test) -> Option<Finding> {
+    let said: Vec<(f64, bool)> = all.iter().filter_map(|(at, bearing)| Some((*at, test(bearing)?))).collect();
+    let is_so = said.iter().filter(|(_, is_so)| *is_so).count();
+    let has_two_sizes = said.iter().any(|(at, _)| *at != said[0].0);
+    let outcome = match is_so == said.len() {
+        _ if !has_two_sizes => Outcome::NotShown,
+        true => Outcome::Holds,
+        false => Outcome::DoesNotHold,
+    };
+    let mut evidence =
+        format!("{words} in {is_so} of {} rows of which the noise bears a statement", said.len());
+    let mut numbers: Vec<f64> =
+        all.iter().filter_map(|(_, it)| it.number()).map(|ratio| ratio.value).collect();
+    numbers.sort_by(f64::total_cmp);
+    match numbers[..] {
+        [] => {}
+        [one] => evidence += &format!("; {} × the native throughput", short(one)),
+        [least, .., greatest] => {
+            evidence += &format!("; {} to {} × the native throughput", short(least), short(greatest));
+        }
+    }
+    let nothing = all.iter().find_map(|(at, bearing)| match bearing {
+        Bearing::Nothing(why) => Some(format!("; none at {at} octets: {why}")),
+        Bearing::Number(_) | Bearing::Direction(_) | Bearing::Equal(_) => None,
+    });
+    evidence += &nothing.unwrap_or_default();
+    if !has_two_sizes {
+        evidence += "; a statement over sizes takes two";
+    }
+    (!all.is_empty()).then_some(Finding { statement, outcome, evidence })
 }
 
 /// With small data, a mechanism has less throughput over TCP than its native way.
 fn small(rows: &Rows<'_, '_>, way: Way, printed: f64) -> Option<Finding> {
     let all: Vec<_> =
-        [TCP, 7.0, 8.0].into_iter().flat_map(|load| rows.shares(way, load, (0.0, SMALL))).collect();
-    let below = all.iter().filter(|(_, share)| *share < 1.0).count();
-    (!all.is_empty()).then(|| Finding {
-        statement: format!(
-            "{}: with writes of {SMALL} octets or less, TCP is slower by {} than natively (the paper: by {printed} %).",
-            rows.device,
-            way.name()
-        ),
-        outcome: if below == all.len() { Outcome::Holds } else { Outcome::DoesNotHold },
-        evidence: format!("slower in {below} of {} rows, by {:.1} % on average", all.len(), percent(mean(&all))),
-    })
+        [TCP, 7.0, 8.0].into_iter().flat_map(|load| rows.ratios(way, load, (0.0, SMALL))).collect();
+    let statement = format!(
+        "{}: with writes of {SMALL} octets or less, TCP is slower by {} than natively (the paper: by {printed} %).",
+        rows.device,
+        way.name()
+    );
+    over_sizes(statement, &all, "slower", is_less)
 }
 
 /// With data of the MTU's size and more, the difference of a tunnel is minimal.
 fn large(rows: &Rows<'_, '_>, way: Way) -> Option<Finding> {
-    let all = rows.shares(way, TCP, (MTU, f64::INFINITY));
+    let all = rows.ratios(way, TCP, (MTU, f64::INFINITY));
     let what =
         format!("with writes of an MTU or more, TCP by {} differs minimally from native IPv6", way.name());
     minimal(rows, &what, &all)
@@ -157,37 +213,41 @@ fn large(rows: &Rows<'_, '_>, way: Way) -> Option<Finding> {
 
 fn udp(rows: &Rows<'_, '_>) -> Option<Finding> {
     let all: Vec<_> =
-        Way::ALL.into_iter().flat_map(|way| rows.shares(way, UDP, (0.0, f64::INFINITY))).collect();
+        Way::ALL.into_iter().flat_map(|way| rows.ratios(way, UDP, (0.0, f64::INFINITY))).collect();
     minimal(rows, "the throughput of UDP by all mechanisms differs minimally from the native one", &all)
 }
 
-fn minimal(rows: &Rows<'_, '_>, what: &str, all: &[(f64, f64)]) -> Option<Finding> {
-    let within = all.iter().filter(|(_, share)| (share - 1.0).abs() <= MINIMAL).count();
-    (!all.is_empty()).then(|| Finding {
-        statement: format!("{}: {what}.", rows.device),
-        outcome: if within == all.len() { Outcome::Holds } else { Outcome::DoesNotHold },
-        evidence: format!(
-            "within {:.0} % in {within} of {} rows; {:.1} % less on average",
-            MINIMAL * 100.0,
-            all.len(),
-            percent(mean(all))
-        ),
+fn minimal(rows: &Rows<'_, '_>, what: &str, all: &[(f64, Bearing)]) -> Option<Finding> {
+    let words = format!("within {:.0} %", MINIMAL * 100.0);
+    over_sizes(format!("{}: {what}.", rows.device), all, &words, is_minimal)
+}
+
+/// Teredo loses most by small data: more than half, and not more by large data.
+fn teredo(rows: &Rows<'_, '_>) -> Option<Finding> {
+    let all = rows.ratios(Way::Teredo, TCP, (0.0, f64::INFINITY));
+    let [(least, small), .., (most, large)] = &all[..] else { return None };
+    let is_half = is_below_half(small).filter(|_| *least <= SMALL);
+    // The ratios by small and by large data are those of other rows: only intervals that do not meet differ.
+    let is_more_by_large = interval(large).zip(interval(small)).map(|(large, small)| large.1 < small.0);
+    let outcome = match (is_half, is_more_by_large) {
+        (Some(true), Some(false)) => Outcome::Holds,
+        (Some(false), _) | (Some(true), Some(true)) => Outcome::DoesNotHold,
+        (None, _) | (Some(true), None) => Outcome::NotShown,
+    };
+    let part = |at: &f64, it: &Bearing| format!("{} at {at} octets: {}", it.text(), it.explained());
+    Some(Finding {
+        statement: format!("{}: Teredo loses most of TCP's throughput with small data.", rows.device),
+        outcome,
+        evidence: format!("{}; {}", part(least, small), part(most, large)),
     })
 }
 
-/// Teredo loses more by small data than by large.
-fn teredo(rows: &Rows<'_, '_>) -> Option<Finding> {
-    let all = rows.shares(Way::Teredo, TCP, (0.0, f64::INFINITY));
-    let [(least, small), .., (most, large)] = all[..] else { return None };
-    Some(Finding {
-        statement: format!("{}: Teredo loses most of TCP's throughput with small data.", rows.device),
-        outcome: if small < large { Outcome::Holds } else { Outcome::DoesNotHold },
-        evidence: format!(
-            "{:.1} % less than natively at {least} octets, {:.1} % at {most}",
-            percent(small),
-            percent(large)
-        ),
-    })
+/// The interval of a ratio, if there is one.
+fn interval(bearing: &Bearing) -> Option<(f64, f64)> {
+    match bearing {
+        Bearing::Number(ratio) | Bearing::Direction(ratio) | Bearing::Equal(ratio) => Some(ratio.interval),
+        Bearing::Nothing(_) => None,
+    }
 }
 
 fn header(form: Form, printed: [u32; 2]) -> Finding {
@@ -244,38 +304,111 @@ mod tests {
     }
 
     fn throughput(series: &str, at: (f64, f64), share: f64) -> Vec<Sample> {
-        let values = [
-            ("throughput", share * 1e8, Unit::BitsPerSecond),
-            ("native-throughput", 1e8, Unit::BitsPerSecond),
-        ];
-        rounds(series, at, &values)
+        rounds_of(series, at, [share * 0.99, share, share * 1.01])
+    }
+
+    /// Shares of the native throughput by round.
+    fn rounds_of(series: &str, at: (f64, f64), shares: [f64; 3]) -> Vec<Sample> {
+        let values =
+            [("throughput", 1e8, Unit::BitsPerSecond), ("native-throughput", 1e8, Unit::BitsPerSecond)];
+        let mut all = rounds(series, at, &values);
+        for (sample, share) in all.iter_mut().zip(shares) {
+            if let Some(value) = sample.values.get_mut("throughput") {
+                value.value *= share;
+            }
+        }
+        all
+    }
+
+    fn outcome(samples: Vec<Vec<Sample>>, words: &str) -> Outcome {
+        of(samples, words).unwrap().0
     }
 
     #[test]
     fn small_and_large_data_are_judged_by_what_is_lost() {
-        let all = || {
-            vec![throughput("configured", (2.0, 64.0), 0.6), throughput("configured", (2.0, 1_400.0), 0.95)]
-        };
-        let (outcome, evidence) = of(all(), "(the paper: by 36.2 %)").unwrap();
-        assert_eq!(
-            (outcome, evidence.as_str()),
-            (Outcome::Holds, "slower in 1 of 1 rows, by 40.0 % on average")
-        );
-        assert_eq!(of(all(), "of an MTU or more").unwrap().0, Outcome::Holds);
-        let slow = vec![throughput("6to4", (2.0, 3_072.0), 0.5)];
-        assert_eq!(of(slow, "of an MTU or more").unwrap().0, Outcome::DoesNotHold);
-        assert_eq!(of(all(), "Teredo"), None, "it was not measured");
+        let tcp = |octets, share| throughput("configured", (2.0, octets), share);
+        let all = |second| vec![tcp(64.0, 0.6), tcp(256.0, second), tcp(1_400.0, 0.95), tcp(3_072.0, 0.96)];
+        let (holds, evidence) = of(all(0.7), "(the paper: by 36.2 %)").unwrap();
+        let words = "slower in 2 of 2 rows of which the noise bears a statement; 0.60 to 0.70 × the native throughput";
+        assert_eq!((holds, evidence.as_str()), (Outcome::Holds, words));
+        assert_eq!(outcome(all(1.5), "(the paper: by 36.2 %)"), Outcome::DoesNotHold);
+        assert_eq!(outcome(all(0.7), "of an MTU or more"), Outcome::Holds);
+        let slow = |large| vec![tcp(1_400.0, 0.95), tcp(3_072.0, large)];
+        assert_eq!(outcome(slow(0.5), "of an MTU or more"), Outcome::DoesNotHold);
+        assert_eq!(of(all(0.7), "Teredo"), None, "it was not measured");
     }
 
     #[test]
-    fn udp_and_teredo_have_their_statements() {
-        let udp = |share| vec![throughput("nat64", (3.0, 64.0), share)];
-        assert_eq!(of(udp(0.93), "throughput of UDP").unwrap().0, Outcome::Holds);
-        assert_eq!(of(udp(0.4), "throughput of UDP").unwrap().0, Outcome::DoesNotHold);
-        let teredo =
-            |small| vec![throughput("teredo", (2.0, 64.0), small), throughput("teredo", (2.0, 1_024.0), 0.8)];
-        assert_eq!(of(teredo(0.3), "Teredo loses").unwrap().0, Outcome::Holds);
-        assert_eq!(of(teredo(0.9), "Teredo loses").unwrap().0, Outcome::DoesNotHold);
+    fn a_statement_over_sizes_takes_two_of_them() {
+        let tcp = |load, octets, share| throughput("configured", (load, octets), share);
+        let one = vec![tcp(2.0, 64.0, 0.6), tcp(7.0, 64.0, 0.6), tcp(2.0, 3_072.0, 0.95)];
+        let (not_shown, evidence) = of(one.clone(), "(the paper: by 36.2 %)").unwrap();
+        assert_eq!(not_shown, Outcome::NotShown);
+        assert!(evidence.ends_with("a statement over sizes takes two"), "{evidence}");
+        assert_eq!(outcome(one, "of an MTU or more"), Outcome::NotShown);
+        assert_eq!(outcome(vec![throughput("nat64", (3.0, 64.0), 0.4)], "of UDP"), Outcome::NotShown);
+    }
+
+    #[test]
+    fn what_the_noise_does_not_bear_is_not_shown() {
+        let wild = |load, octets| rounds_of("configured", (load, octets), [0.3, 0.9, 1.6]);
+        let small = vec![wild(2.0, 64.0), wild(2.0, 256.0)];
+        let (not_shown, evidence) = of(small, "(the paper: by 36.2 %)").unwrap();
+        assert_eq!(not_shown, Outcome::NotShown);
+        assert!(evidence.contains("none at 64 octets: the rounds differ too much"), "{evidence}");
+        assert_eq!(outcome(vec![wild(2.0, 1_400.0), wild(2.0, 3_072.0)], "MTU or more"), Outcome::NotShown);
+        assert_eq!(outcome(vec![wild(3.0, 64.0), wild(3.0, 1_024.0)], "of UDP"), Outcome::NotShown);
+        // On average within a tenth, but each by an interval that reaches beyond it.
+        let about = |octets| rounds_of("configured", (2.0, octets), [0.95, 1.0, 1.1]);
+        assert_eq!(outcome(vec![about(1_400.0), about(3_072.0)], "MTU or more"), Outcome::NotShown);
+    }
+
+    #[test]
+    fn a_native_load_that_was_not_at_its_limit_bears_no_statement() {
+        let native = |own: Option<Verdict>| {
+            let mut all =
+                [throughput("configured", (2.0, 64.0), 0.6), throughput("configured", (2.0, 256.0), 0.6)];
+            for sample in all.iter_mut().flatten() {
+                if let Some(value) = sample.values.get_mut("native-throughput") {
+                    value.verdict = own.clone();
+                }
+            }
+            of(all.to_vec(), "(the paper: by 36.2 %)").unwrap()
+        };
+        assert_eq!(native(None).0, Outcome::Holds);
+        assert_eq!(native(Some(Verdict::DeviceBound)).0, Outcome::Holds);
+        let (not_shown, evidence) = native(Some(Verdict::TesterBound { why: String::new() }));
+        assert_eq!(not_shown, Outcome::NotShown);
+        assert!(
+            evidence.contains("the tester was at its limit with native-throughput of sixway"),
+            "{evidence}"
+        );
+        let (not_shown, evidence) = native(Some(Verdict::NotLoaded));
+        assert_eq!(not_shown, Outcome::NotShown);
+        assert!(evidence.contains("nothing was at its limit with native-throughput"), "{evidence}");
+    }
+
+    #[test]
+    fn udp_has_a_statement_over_mechanisms() {
+        let udp =
+            |share| vec![throughput("nat64", (3.0, 64.0), share), throughput("6to4", (3.0, 1_024.0), 0.95)];
+        assert_eq!(outcome(udp(0.93), "throughput of UDP"), Outcome::Holds);
+        assert_eq!(outcome(udp(0.4), "throughput of UDP"), Outcome::DoesNotHold);
+    }
+
+    #[test]
+    fn teredo_loses_most_if_less_than_half_is_left() {
+        let teredo = |small, large| {
+            vec![throughput("teredo", (2.0, 64.0), small), throughput("teredo", (2.0, 1_024.0), large)]
+        };
+        assert_eq!(outcome(teredo(0.3, 0.8), "Teredo loses"), Outcome::Holds);
+        assert_eq!(outcome(teredo(0.7, 0.8), "Teredo loses"), Outcome::DoesNotHold);
+        assert_eq!(outcome(teredo(2.16, 2.88), "Teredo loses"), Outcome::DoesNotHold, "it gains");
+        assert_eq!(outcome(teredo(0.3, 0.1), "Teredo loses"), Outcome::DoesNotHold, "more by large data");
+        assert_eq!(outcome(teredo(0.5, 0.8), "Teredo loses"), Outcome::NotShown, "about a half");
+        let wild = rounds_of("teredo", (2.0, 64.0), [0.1, 0.5, 1.6]);
+        let large = throughput("teredo", (2.0, 1_024.0), 0.8);
+        assert_eq!(outcome(vec![wild, large], "Teredo loses"), Outcome::NotShown);
     }
 
     #[test]

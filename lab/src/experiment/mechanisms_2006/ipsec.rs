@@ -1,6 +1,6 @@
 //! Tunnels and native IPv6 with IPsec and without, which the paper left for later. ESP takes a kernel that has it, so both ends are guests.
 
-use super::stage::Kind;
+use super::stage::{Kind, NATIVE};
 use crate::device::{Device, find};
 use crate::experiment::contract::{Line, Stage};
 use crate::experiment::sheet::Sheet;
@@ -72,7 +72,7 @@ impl Stage for Ipsec {
             }
         };
         let through = at_work.measured(sheet, || load(at_work.way().target()))?.outcome;
-        let past = load(at_work.way().native())?;
+        let (past, cost, _) = at_work.metered(|| load(at_work.way().native()))?;
         if is_ping {
             sheet.times("response", &through.latency)?;
             sheet.times("native-response", &past.latency)?;
@@ -82,6 +82,7 @@ impl Stage for Ipsec {
             sheet.value("throughput", bits(&through), Unit::BitsPerSecond);
             sheet.value("native-throughput", bits(&past), Unit::BitsPerSecond);
         }
+        sheet.tester_of(&NATIVE, &cost);
         at_work.commands().into_iter().for_each(|line| sheet.command(line));
         Ok(())
     }

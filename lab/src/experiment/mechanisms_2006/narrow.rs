@@ -84,13 +84,13 @@ fn pings(
     Ok((lost, all as f64))
 }
 
-/// By datagrams of UDP that arrive at the server: what it sends back would have another one of its addresses.
+/// By datagrams of UDP that arrive at the server.
 fn datagrams(at_work: &AtWork, target: Target, octets: usize, is_whole: bool) -> Result<Counted> {
     let bind = |host: &Namespace, address: SocketAddr| -> Result<UdpSocket> {
         host.enter(|| UdpSocket::bind(address))?.asking(|| format!("binding {address}"))
     };
     let network = at_work.network();
-    let listens = SocketAddr::new(any(target.arrives_as_six), PORT);
+    let listens = SocketAddr::new(target.arrives_at, PORT);
     let server = bind(network.host(at_work.way().server())?, listens)?;
     server.set_read_timeout(Some(ARRIVAL)).asking(|| "SO_RCVTIMEO".to_owned())?;
     let client = bind(network.host("client")?, SocketAddr::new(any(target.address.is_ipv6()), 0))?;

@@ -3,6 +3,7 @@
 use super::farther::Farther;
 use super::findings::findings;
 use super::ipsec::{self, Ipsec};
+use super::narrow::NARROW;
 use super::overhead::Form;
 use super::published::{HEADLINES, PUBLISHED};
 use super::stage::{Headers, Kind, Mechanism};
@@ -11,7 +12,7 @@ use crate::device::{Needs, Realm, TaskKind, find};
 use crate::experiment::contract::{Entry, Experiment, Line, Stage};
 use crate::experiment::peers::{Part, part, times_as_long};
 use crate::experiment::series::series;
-use crate::experiment::three_routers::{BadPath, DRAWING, DRAWN, Way};
+use crate::experiment::three_routers::{BadPath, DRAWING, DRAWN, Terrain, Way};
 use crate::failure::Result;
 use crate::results::{Asked, Cell, Results};
 use std::collections::BTreeMap;
@@ -58,11 +59,11 @@ const ABOUT: About = About {
     notes: &[
         "Forms of headers: 1 IPv4, 2 IPv6, 3 IPv6 in IPv4, 4 IPv4 in IPv6, 5 IPv6 in UDP in IPv4. They are computed from packets that our encoders write, in a frame of 1,514 octets, as a share of the data; the paper truncates, and its 4.25 % is a misprint of 4.22 %.",
         "Loads: 1 echo requests, 2 TCP, 3 UDP, 4 transactions over UDP, 5 over a TCP connection, 6 over a TCP connection each, 7 TCP with a segment for each write, 8 TCP with segments of that size at most. Transactions have 16 octets each way.",
-        "Native is the client's own version of IP by the same routers, measured right after the mechanism in each cell; the verdict is that of the load through the mechanism.",
+        "Native is the client's own version of IP by the same routers, measured right after the mechanism in each cell. The verdict is that of the load through the mechanism; the native load's is in brackets where it is another one, and a ratio takes both.",
         "Devices in guests are compared with the native way by the same guests, which is in their rows, and with no device of this host. Of ISATAP and DS-Lite some devices know one end: Sixway is the host of the former and the AFTR of the latter then, and its CPU time is counted with theirs.",
         "Configured tunnels and 6to4 are between routers a and c, ISATAP between the client and router c, NAT64 stands for NAT-PT, DS-Lite for DSTM: both translate or tunnel what the papers' did, with a state of another kind.",
         "Teredo has a network of its own: a client behind a NAT, a server and a relay, all by the device. Its native way is IPv4 through the NAT.",
-        "NAT46 has no echo requests of more than 1,452 octets: it keeps no state for fragments, and those of ICMP cannot be translated without (RFC 7915 §1.2).",
+        "NAT46 has no echo requests of more than 1,452 octets, or of 1,352 over the narrower link if they may be split: it keeps no state for fragments, and those of ICMP cannot be translated without (RFC 7915 §1.2).",
         "Tunnels over IPv4 have an MTU of 1,480 octets; Teredo has 1,280.",
         "Mechanisms: 1 configured tunnel, 2 6to4, 3 ISATAP, 4 NAT64, 5 NAT46, 6 DS-Lite, 7 Teredo, 8 4over6, of which only the control plane is measured. Hops are routers between a and c; the background is 50 Mbit/s of packets of 1,400 octets, half of the paper's links.",
         "The narrower link is the one in front of router c, with an MTU of 1,400 octets. DF 0 lets packets of ping and UDP be split, by routers with IPv4 and by the sender for the path's MTU with IPv6, DF 1 does not. The first requests find the path's MTU: requests are sent until one is answered, and those after it are counted. Of UDP those that arrive at the server are counted.",
@@ -283,9 +284,14 @@ fn far_points(
             }
         }
         for octets in if asked.quick { &NARROW_SIZES[5..6] } else { &NARROW_SIZES } {
-            for load in [Kind::Ping, Kind::Udp].map(|kind| ("load", f64::from(kind as u8))) {
-                let at = |df| ("narrow", vec![number, load, ("octets", *octets), ("df", df)]);
-                all.extend([0.0, 1.0].map(at));
+            for kind in [Kind::Ping, Kind::Udp] {
+                let load = ("load", f64::from(kind as u8));
+                // What must not be split is refused where it is too long, and leaves no fragments.
+                for (df, mtu) in [(0.0, NARROW), (1.0, Terrain::DRAWN.mtu)] {
+                    if carries(way, kind, *octets, mtu) {
+                        all.push(("narrow", vec![number, load, ("octets", *octets), ("df", df)]));
+                    }
+                }
             }
         }
     }
@@ -298,12 +304,13 @@ fn far_points(
     Ok(all)
 }
 
-/// Octets of data in the longest echo request that is not fragmented behind NAT46, whose headers are 48 octets in packets of 1,500.
-const LONGEST_ECHO: f64 = 1_452.0;
+/// Octets of headers of an echo request behind NAT46.
+const ECHO_HEADERS: f64 = 48.0;
 
-/// Whether a mechanism carries the load: NAT46 has no state for fragments, and a fragment of ICMP cannot be translated without (RFC 7915 §1.2).
-fn carries(way: Way, kind: Kind, octets: f64) -> bool {
-    way != Way::Nat46 || !matches!(kind, Kind::Ping) || octets <= LONGEST_ECHO
+/// Whether a mechanism carries the load over links of this MTU: NAT46 has no state for fragments, and a fragment of ICMP cannot be translated without
+/// (RFC 7915 §1.2).
+fn carries(way: Way, kind: Kind, octets: f64, mtu: u32) -> bool {
+    way != Way::Nat46 || !matches!(kind, Kind::Ping) || octets + ECHO_HEADERS <= f64::from(mtu)
 }
 
 impl Experiment for Mechanisms2006 {
@@ -350,7 +357,7 @@ impl Experiment for Mechanisms2006 {
                     }
                     let sizes = sizes.iter().filter(|size| {
                         kind.has(**size)
-                            && carries(way, kind, **size)
+                            && carries(way, kind, **size, Terrain::DRAWN.mtu)
                             && is_in(device, kind, Some(**size), asked)
                     });
                     cells.extend(sizes.map(|size| cell(way.name(), device, &[load, ("octets", *size)])));
@@ -460,6 +467,27 @@ mod tests {
         assert_eq!(sizes("nat64", 1.0), QUICK);
         assert_eq!(sizes("nat46", 3.0), QUICK);
         assert_eq!(sizes("nat46", 1.0), [64.0, 1_024.0]);
+    }
+
+    #[test]
+    fn nat46_has_no_pings_over_the_narrower_link_that_it_cannot_carry() {
+        let sizes = |quick, way: f64, load: f64, df: f64| -> Vec<f64> {
+            let set = [("series".to_owned(), "narrow".to_owned())].into();
+            let asked = Asked { quick, set, ..Asked::default() };
+            let cells = Mechanisms2006.cells(&asked, &["sixway"]).unwrap();
+            let is_meant = |cell: &&Cell| {
+                cell.at("way") == way && cell.at("load") == load && cell.point.get("df") == Some(&df)
+            };
+            cells.iter().filter(is_meant).map(|cell| cell.at("octets")).collect()
+        };
+        for df in [0.0, 1.0] {
+            assert_eq!(sizes(true, 5.0, 1.0, df), [0.0; 0]);
+            assert_eq!(sizes(true, 5.0, 3.0, df), [1_500.0]);
+            assert_eq!(sizes(true, 4.0, 1.0, df), [1_500.0]);
+            assert_eq!(sizes(false, 4.0, 1.0, df), NARROW_SIZES);
+        }
+        assert_eq!(sizes(false, 5.0, 1.0, 0.0), [64.0, 512.0, 1_300.0]);
+        assert_eq!(sizes(false, 5.0, 1.0, 1.0), [64.0, 512.0, 1_300.0, 1_360.0, 1_440.0]);
     }
 
     #[test]

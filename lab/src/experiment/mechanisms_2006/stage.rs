@@ -14,6 +14,9 @@ const SECONDS: f64 = 60.0;
 /// Echo requests at scale 1.
 const PINGS: f64 = 10_000.0;
 
+/// Values of the native load, which has a verdict of its own.
+pub const NATIVE: [&str; 3] = ["native-response", "native-transactions", "native-throughput"];
+
 /// What is loaded. Its number is its place on the axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -134,7 +137,7 @@ impl Stage for Mechanism {
             self.at_work.is_reached(target, if kind == Kind::Ping { octets } else { 56 })?;
         }
         let through = self.at_work.measured(sheet, || self.load(kind, octets, target))?.outcome;
-        let past = self.load(kind, octets, native)?;
+        let (past, cost, _) = self.at_work.metered(|| self.load(kind, octets, native))?;
         sheet.value("sent", through.sent as f64, Unit::Count);
         match (kind, kind.transaction()) {
             (Kind::Ping, _) => {
@@ -157,6 +160,7 @@ impl Stage for Mechanism {
                 sheet.value("native-throughput", bits_per_second(payload(&past), &past), Unit::BitsPerSecond);
             }
         }
+        sheet.tester_of(&NATIVE, &cost);
         self.at_work.commands().into_iter().for_each(|line| sheet.command(line));
         Ok(())
     }

@@ -145,7 +145,7 @@ impl AtWork {
             ends: self.ends()?,
             source: SocketAddr::new(any(target.address.is_ipv6()), 0),
             target: SocketAddr::new(target.address, BACKGROUND),
-            listens: SocketAddr::new(any(target.arrives_as_six), BACKGROUND),
+            listens: SocketAddr::new(target.arrives_at, BACKGROUND),
             flows: 1,
             payload: 16,
             trip: Trip::OneWay,
@@ -209,11 +209,15 @@ impl AtWork {
     }
 
     /// Transactions, one at a time.
+    ///
+    /// # Errors
+    /// None was answered: that is not a rate of 0.
     pub fn transactions(&self, target: Target, kind: TransactionKind, time: Duration) -> Result<Outcome> {
         let (target, listens) = sockets(target);
         let ends = self.ends()?;
         let (request, response, workers) = (16, 16, 1);
-        Transactions { ends, kind, target, listens, request, response, workers }.run(ONE, Until::Time(time))
+        let load = Transactions { ends, kind, target, listens, request, response, workers };
+        answered(load.run(ONE, Until::Time(time))?, target)
     }
 
     /// Runs a load and returns its cost: the device's CPU time is that of both its ends.
@@ -285,7 +289,15 @@ fn network_of_teredo() -> Result<Network> {
 
 /// The server as the client writes it, and as it listens.
 fn sockets(target: Target) -> (SocketAddr, SocketAddr) {
-    (SocketAddr::new(target.address, PORT), SocketAddr::new(any(target.arrives_as_six), PORT))
+    (SocketAddr::new(target.address, PORT), SocketAddr::new(target.arrives_at, PORT))
+}
+
+/// Transactions with a server, if it has answered one.
+fn answered(outcome: Outcome, target: SocketAddr) -> Result<Outcome> {
+    match outcome.answered {
+        0 => Err(Failure::Unexpected(format!("{target} answered none of {} transactions", outcome.sent))),
+        _ => Ok(outcome),
+    }
 }
 
 /// The unspecified address of a version of IP.
@@ -299,4 +311,31 @@ pub const fn any(is_six: bool) -> IpAddr {
 /// Bits of payload that arrived in a second.
 pub fn bits_per_second(octets: u64, outcome: &Outcome) -> f64 {
     octets as f64 * 8.0 / outcome.took.as_secs_f64().max(1e-9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_server_listens_at_the_address_at_which_packets_arrive() {
+        for way in Way::EVERY {
+            for target in [way.target(), way.native()] {
+                let (asked, listens) = sockets(target);
+                assert!(!listens.ip().is_unspecified(), "{way:?}: it would answer from another address");
+                assert_eq!((asked.ip(), listens.ip()), (target.address, target.arrives_at), "{way:?}");
+            }
+        }
+        assert_eq!(sockets(Way::DsLite.target()).1.to_string(), "10.3.0.2:7000");
+        assert_eq!(sockets(Way::Nat46.target()).1.to_string(), "[2001:db8:c::2]:7000");
+    }
+
+    #[test]
+    fn transactions_without_an_answer_are_a_failure() {
+        let target = SocketAddr::new(any(false), PORT);
+        let outcome = |answered| Outcome { sent: 3, answered, ..Outcome::default() };
+        let failure = answered(outcome(0), target).unwrap_err().to_string();
+        assert!(failure.contains("0.0.0.0:7000 answered none of 3 transactions"), "{failure}");
+        assert_eq!(answered(outcome(1), target).unwrap().answered, 1);
+    }
 }

@@ -25,14 +25,22 @@ const SERVER46: Ipv4Addr = Ipv4Addr::new(192, 168, 46, 80);
 pub struct Target {
     /// Its address.
     pub address: IpAddr,
-    /// Whether what arrives there is IPv6.
-    pub arrives_as_six: bool,
+    /// The server's own address at which packets arrive: another one behind a translator. The server has several, and answers from this one only if
+    /// its socket is bound to it.
+    pub arrives_at: IpAddr,
+}
+
+impl Target {
+    /// Not translated.
+    const fn own(address: IpAddr) -> Self {
+        Self { address, arrives_at: address }
+    }
 }
 
 /// All IPv4.
-pub const NATIVE4: Target = Target { address: IpAddr::V4(SERVER4), arrives_as_six: false };
+pub const NATIVE4: Target = Target::own(IpAddr::V4(SERVER4));
 /// All IPv6.
-pub const NATIVE6: Target = Target { address: IpAddr::V6(SERVER6), arrives_as_six: true };
+pub const NATIVE6: Target = Target::own(IpAddr::V6(SERVER6));
 
 /// The first address of the Teredo server, the relay's addresses, and the far host's, in a network of their own.
 const TEREDO_SERVER: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 1);
@@ -147,23 +155,25 @@ impl Way {
 
     /// The server by this mechanism.
     pub const fn target(self) -> Target {
-        let (address, arrives_as_six) = match self {
+        match self {
             Self::Configured | Self::Isatap => {
-                (IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0x1c, 0, 0, 0, 0, 2)), true)
+                Target::own(IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0x1c, 0, 0, 0, 0, 2)))
             }
-            Self::SixToFour => (IpAddr::V6(Ipv6Addr::new(0x2002, 0xc633, 0x6401, 1, 0, 0, 0, 2)), true),
-            Self::Nat64 => (IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0x64, 0, 0, 0, 0x0a02, 2)), false),
-            Self::Nat46 => (IpAddr::V4(SERVER46), true),
-            Self::DsLite | Self::FourOverSix => (IpAddr::V4(Ipv4Addr::new(10, 3, 0, 2)), false),
-            Self::Teredo => (IpAddr::V6(TEREDO_HOST), true),
-        };
-        Target { address, arrives_as_six }
+            Self::SixToFour => Target::own(IpAddr::V6(Ipv6Addr::new(0x2002, 0xc633, 0x6401, 1, 0, 0, 0, 2))),
+            Self::Nat64 => Target {
+                address: IpAddr::V6(Ipv6Addr::new(0x2001, 0xdb8, 0x64, 0, 0, 0, 0x0a02, 2)),
+                arrives_at: IpAddr::V4(SERVER4),
+            },
+            Self::Nat46 => Target { address: IpAddr::V4(SERVER46), arrives_at: IpAddr::V6(SERVER6) },
+            Self::DsLite | Self::FourOverSix => Target::own(IpAddr::V4(Ipv4Addr::new(10, 3, 0, 2))),
+            Self::Teredo => Target::own(IpAddr::V6(TEREDO_HOST)),
+        }
     }
 
     /// The same server by the client's own version of IP, without the mechanism. A client of Teredo has IPv4 only, through the NAT.
     pub const fn native(self) -> Target {
         match (self, self.target().address) {
-            (Self::Teredo, _) => Target { address: IpAddr::V4(TEREDO_HOST4), arrives_as_six: false },
+            (Self::Teredo, _) => Target::own(IpAddr::V4(TEREDO_HOST4)),
             (_, IpAddr::V4(_)) => NATIVE4,
             (_, IpAddr::V6(_)) => NATIVE6,
         }
@@ -306,6 +316,10 @@ mod tests {
                 assert!(way.kinds().contains(&part.task.kind()), "{way:?}");
             }
             assert_ne!(way.target(), way.native(), "{way:?}");
+            let is_translated = matches!(way, Way::Nat64 | Way::Nat46);
+            let target = way.target();
+            assert_eq!(target.address != target.arrives_at, is_translated, "{way:?}");
+            assert_eq!(target.address.is_ipv6() != target.arrives_at.is_ipv6(), is_translated, "{way:?}");
             let is_same = way.target().address.is_ipv6() == way.native().address.is_ipv6();
             assert_eq!(is_same, way != Way::Teredo, "{way:?}: a client of Teredo has no native IPv6");
         }

@@ -1,6 +1,6 @@
 //! The paper's statements.
 
-use crate::analyse::{Finding, Group, Outcome, View};
+use crate::analyse::{Finding, Group, Outcome, View, not_comparable};
 use crate::results::{Results, Verdict};
 
 /// What counts as half, and as twice: closer to it than to as much, or to a quarter and four times.
@@ -45,14 +45,14 @@ fn of(view: &View<'_>, device: &str) -> Vec<Finding> {
     let slower = {
         let through: Vec<_> = series("tcp").filter_map(|group| both(group)).collect();
         let below = through.iter().filter(|(tunnel, native)| tunnel < native).count();
-        (!through.is_empty()).then(|| {
+        (through.len() > 1).then(|| {
             let text = format!("{below} of {} sizes are slower through the tunnel", through.len());
             (below == through.len(), text)
         })
     };
     let tcp: Vec<_> =
         series("tcp").filter_map(|group| Some((group.cell.at("octets"), both(group)?, group))).collect();
-    let half = (!tcp.is_empty()).then(|| {
+    let half = (tcp.len() > 1).then(|| {
         let share =
             tcp.iter().map(|(_, (tunnel, native), _)| tunnel / native).sum::<f64>() / tcp.len() as f64;
         (HALF.contains(&share), format!("{share:.2} × native IPv6's on average of {} sizes", tcp.len()))
@@ -69,7 +69,7 @@ fn of(view: &View<'_>, device: &str) -> Vec<Finding> {
     });
     let versions: Vec<_> =
         tcp.iter().filter_map(|(octets, _, group)| Some((*octets, pair(group, ["ipv6", "ipv4"])?))).collect();
-    let ahead = (!versions.is_empty()).then(|| {
+    let ahead = (versions.len() > 1).then(|| {
         let as_printed = |(octets, (six, four)): &&(f64, (f64, f64))| (six > four) == (*octets <= TURN);
         let count = versions.iter().filter(as_printed).count();
         (count == versions.len(), format!("so at {count} of {} sizes", versions.len()))
@@ -127,7 +127,11 @@ fn both(group: &Group<'_>) -> Option<(f64, f64)> {
     pair(group, ["tunnel", "ipv6"])
 }
 
+/// Two values, if each describes the device: a native load may have been at the tester's limit.
 fn pair(group: &Group<'_>, [one, other]: [&str; 2]) -> Option<(f64, f64)> {
+    if [one, other].iter().any(|name| not_comparable(group, name).is_some()) {
+        return None;
+    }
     Some((group.value(one)?.0.mean, group.value(other)?.0.mean))
 }
 
@@ -210,6 +214,15 @@ mod tests {
         let other = || vec![tcp(64.0, 9.5, 10.0, 11.0), tcp(2_048.0, 9.0, 10.0, 11.0)];
         assert_eq!(outcome(other(), "half of the throughput"), Outcome::DoesNotHold);
         assert_eq!(outcome(other(), "IPv6 is ahead"), Outcome::DoesNotHold);
+        for words in ["half of the throughput", "IPv6 is ahead", "TCP is slower"] {
+            let one = || vec![tcp(64.0, 5.0, 10.0, 9.0)];
+            assert_eq!(outcome(one(), words), Outcome::NotShown, "{words}: at one size");
+            let mut tester = as_printed();
+            for value in tester.iter_mut().filter_map(|sample| sample.values.get_mut("ipv6")) {
+                value.verdict = Some(Verdict::TesterBound { why: String::new() });
+            }
+            assert_eq!(outcome(tester, words), Outcome::NotShown, "{words}: the tester was the limit");
+        }
         let ditg = |tcp, udp| {
             let values = [("tunnel-tcp", tcp), ("ipv6-tcp", 1.0), ("tunnel-udp", udp), ("ipv6-udp", 1.0)];
             vec![row("ditg", 64.0, &values)]

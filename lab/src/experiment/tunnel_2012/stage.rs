@@ -53,11 +53,14 @@ impl Tunnel {
         }
         let echo = |target| self.at_work.echo(target, octets, count);
         let measured = self.at_work.measured(sheet, || echo(tunnel))?;
-        let (six, four) = (echo(NATIVE6)?, echo(NATIVE4)?);
+        let (six, cost6, _) = self.at_work.metered(|| echo(NATIVE6))?;
+        let (four, cost4, _) = self.at_work.metered(|| echo(NATIVE4))?;
         let through = &measured.outcome;
         for (name, outcome) in [("tunnel", through), ("ipv6", &six), ("ipv4", &four)] {
             sheet.times(name, &outcome.latency)?;
         }
+        sheet.tester_of(&["ipv6"], &cost6);
+        sheet.tester_of(&["ipv4"], &cost4);
         let overhead = (through.latency.mean() - six.latency.mean()) / 1e6;
         sheet.value("overhead", overhead, Unit::Milliseconds);
         sheet.value("loss", through.loss(), Unit::Lost);
@@ -95,10 +98,13 @@ impl Tunnel {
     ) -> Result<()> {
         let tunnel = self.at_work.way().target();
         let through = self.at_work.measured(sheet, || load(tunnel))?.outcome;
-        let (six, four) = (load(NATIVE6)?, load(NATIVE4)?);
+        let (six, cost6, _) = self.at_work.metered(|| load(NATIVE6))?;
+        let (four, cost4, _) = self.at_work.metered(|| load(NATIVE4))?;
         for (name, outcome) in [("tunnel", &through), ("ipv6", &six), ("ipv4", &four)] {
             sheet.value(name, bits_per_second(octets(outcome), outcome), Unit::BitsPerSecond);
         }
+        sheet.tester_of(&["ipv6"], &cost6);
+        sheet.tester_of(&["ipv4"], &cost4);
         sheet.value("sent", through.sent as f64, Unit::Count);
         Ok(())
     }

@@ -13,6 +13,11 @@ pub const TESTS: &[Interop] = &[
         mechanisms_2006,
     ),
     Interop::new(
+        "mechanisms_2006_answer_transactions_over_udp_from_the_address_that_was_asked",
+        &["sixway"],
+        datagrams,
+    ),
+    Interop::new(
         "mechanisms_2006_are_reached_over_eight_hops_and_a_narrow_link",
         &["sixway", "ping", "tcpdump"],
         farther,
@@ -25,19 +30,40 @@ pub const TESTS: &[Interop] = &[
     Interop::new("mechanisms_2006_have_ipsec_in_guests", &["sixway", GUEST], ipsec).busy(),
 ];
 
-pub const INSTANCES: &[Instance] = &[SMALLEST, TRANSACTIONS, FARTHER, IDLE, START, IPSEC];
+pub const INSTANCES: &[Instance] = &[SMALLEST, TRANSACTIONS, DATAGRAMS, FARTHER, IDLE, START, IPSEC];
 
 const SMALLEST: Instance = instance(
     &["sixway"],
     &[("sizes", "1024"), ("ways", "1,3,4,5,7"), ("loads", "1"), ("series", "overhead,loads")],
 );
 const TRANSACTIONS: Instance = instance(&["sixway"], &[("ways", "1"), ("loads", "6"), ("series", "loads")]);
+/// Ways 3 (ISATAP), 5 (NAT46) and 6 (DS-Lite): the server is asked at another address than the one from which it would answer by its routes.
+const DATAGRAMS: Instance = instance(&["sixway"], &[("ways", "3,5,6"), ("loads", "4"), ("series", "loads")]);
 const FARTHER: Instance = instance(&["sixway"], &[("ways", "6,7"), ("series", "hops,narrow")]);
 /// Way 2 is 6to4, 7 Teredo, 8 4over6.
 const IDLE: Instance = instance(&["sixway"], &[("ways", "2"), ("series", "control")]);
 const START: Instance = instance(&["sixway"], &[("ways", "7,8"), ("series", "start")]);
 /// Way 1 is a configured tunnel.
 const IPSEC: Instance = instance(&["sixway-in-guest"], &[("ways", "1"), ("series", "ipsec")]);
+
+fn datagrams() -> Result<()> {
+    let results = DATAGRAMS.run()?;
+    let series: Vec<&str> = results.samples.iter().map(|sample| sample.cell.series.as_str()).collect();
+    assert_eq!(series, ["isatap", "nat46", "ds-lite"]);
+    for sample in &results.samples {
+        let value = |name: &str| sample.values.get(name);
+        assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");
+        // Those of 0.1 s, and not one that was lost after a second.
+        assert!(value("sent").is_some_and(|it| it.value >= 10.0), "{sample:#?}");
+        for name in ["transactions", "native-transactions"] {
+            assert!(value(name).is_some_and(|it| it.value >= 100.0), "{name}: {sample:#?}");
+        }
+        assert!(value("response").is_some_and(|it| it.n >= 10), "{sample:#?}");
+        let own = value("native-transactions").and_then(|it| it.verdict.as_ref());
+        assert!(own.is_some(), "the native load has no verdict: {sample:#?}");
+    }
+    Ok(())
+}
 
 const fn instance(
     devices: &'static [&'static str],
