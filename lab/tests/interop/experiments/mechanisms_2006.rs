@@ -30,14 +30,14 @@ pub const TESTS: &[Interop] = &[
     Interop::new("mechanisms_2006_have_ipsec_in_guests", &["sixway", GUEST], ipsec).busy(),
 ];
 
-pub const INSTANCES: &[Instance] = &[SMALLEST, TRANSACTIONS, DATAGRAMS, FARTHER, IDLE, START, IPSEC];
+pub const INSTANCES: &[Instance] = &[SMALLEST, TRANSACTIONS, FARTHER, IDLE, START, IPSEC];
 
 const SMALLEST: Instance = instance(
     &["sixway"],
-    &[("sizes", "1024"), ("ways", "1,4"), ("loads", "1"), ("series", "overhead,loads")],
+    &[("sizes", "1024"), ("ways", "1,3,4,5,7"), ("loads", "1"), ("series", "overhead,loads")],
 );
 const TRANSACTIONS: Instance = instance(&["sixway"], &[("ways", "1"), ("loads", "6"), ("series", "loads")]);
-/// Ways 3 (ISATAP), 5 (NAT46) and 6 (DS-Lite): the server is asked at another address than the one from which it would answer by its routes.
+/// A fault that was mended, and not counted with the smallest instances. Ways 3 (ISATAP), 5 (NAT46) and 6 (DS-Lite): the server is asked at another address than the one from which it would answer by its routes.
 const DATAGRAMS: Instance = instance(&["sixway"], &[("ways", "3,5,6"), ("loads", "4"), ("series", "loads")]);
 const FARTHER: Instance = instance(&["sixway"], &[("ways", "6,7"), ("series", "hops,narrow")]);
 /// Way 2 is 6to4, 7 Teredo, 8 4over6.
@@ -149,11 +149,7 @@ fn farther() -> Result<()> {
 
 fn mechanisms_2006() -> Result<()> {
     let (results, transactions) = (SMALLEST.run()?, TRANSACTIONS.run()?);
-    assert_eq!(
-        results.samples.len(),
-        5 + 2,
-        "forms of headers; a load by two mechanisms, of which the others are in other instances"
-    );
+    assert_eq!(results.samples.len(), 5 + 5, "forms of headers; a load by five mechanisms");
     assert_eq!(transactions.samples.len(), 1);
     for sample in results.samples.iter().chain(&transactions.samples) {
         let value = |name: &str| sample.values.get(name).map_or(f64::NAN, |value| value.value);
