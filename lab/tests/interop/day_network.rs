@@ -7,6 +7,7 @@
 //!
 //! `again` is the box after a power cut: a host without anything. Only one of the two is plugged in at a time.
 
+use crate::free_address::bound;
 use sixway_lab::failure::{Asking as _, Failure, Result};
 use sixway_lab::interrupt;
 use sixway_lab::namespace::command;
@@ -239,7 +240,7 @@ pub fn seen_by_server(network: &Network, server: &str) -> Result<Option<IpAddr>>
     let at = SocketAddr::new(endpoint(server)?.ip(), 7_001);
     // The NAT64's addresses are of the server's IPv4 address.
     let listens = if server == FAR64 { endpoint("1.2.3.4:7001")? } else { at };
-    let listener = network.host("far")?.enter(|| TcpListener::bind(listens))?;
+    let listener = network.host("far")?.enter(|| bound(|| TcpListener::bind(listens)))?;
     let listener = listener.asking(|| format!("listening at {listens}"))?;
     let connected =
         network.host("host")?.enter(|| TcpStream::connect_timeout(&at, Duration::from_secs(1)))?;

@@ -26,6 +26,7 @@ mod event_log;
 mod experiments;
 mod fast_path;
 mod four_over_six;
+mod free_address;
 mod ftp;
 mod ip_in_ip;
 mod kernel;

@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -21,6 +22,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 const OUTSTANDING: usize = 4 * IN_FLIGHT;
 /// Octets of a header (RFC 1035 §4.1.1).
 const HEADER: usize = 12;
+/// Longest time for the replies that arrived before a connection broke: they are in the socket's buffer already.
+const LAST_REPLIES: Duration = Duration::from_millis(250);
 
 struct Flying {
     waiting: Waiting,
@@ -111,7 +114,10 @@ impl Pipeline {
                 self.retired = Some(backlog.retire());
             }
             self.take_up(backlog, &mut outbound);
-            write(stream, &mut outbound).await?;
+            if let Err(fault) = write(stream, &mut outbound).await {
+                timeout(LAST_REPLIES, self.take_last_replies(stream, &mut inbound)).await.ok();
+                return Err(fault);
+            }
             if self.retired.is_some() && self.flying.is_empty() {
                 return Ok(());
             }
@@ -124,10 +130,7 @@ impl Pipeline {
                         return if self.flying.is_empty() { Ok(()) } else { Err(self.cut_off(inbound.is_within())) };
                     }
                     quiet = Instant::now();
-                    // No length is too long: its field has 16 bits.
-                    while let Ok(Some(reply)) = inbound.next(usize::from(u16::MAX)) {
-                        self.give(reply)?;
-                    }
+                    self.give_all(&mut inbound)?;
                     backlog.has_answered(self.answered);
                 }
                 Some((id, number)) = self.watches.next() => self.cancel(id, number),
@@ -137,6 +140,16 @@ impl Pipeline {
                     self.was_silent = !is_idle;
                     return if is_idle { Ok(()) } else { Err(Fault::new(Failure::Closed, "no reply on the connection for too long")) };
                 }
+            }
+        }
+    }
+
+    /// Takes the replies that arrived before nothing could be sent any more. An upstream that closes with a question unread resets the
+    /// connection, and its replies to earlier questions are still to be read then.
+    async fn take_last_replies<S: AsyncRead + Unpin>(&mut self, stream: &mut S, inbound: &mut Inbound) {
+        while !self.flying.is_empty() && matches!(inbound.fill(stream).await, Ok(1..)) {
+            if self.give_all(inbound).is_err() {
+                return;
             }
         }
     }
@@ -195,6 +208,15 @@ impl Pipeline {
         }
     }
 
+    /// All whole replies that have arrived are passed to their queries.
+    fn give_all(&mut self, inbound: &mut Inbound) -> Result<(), Fault> {
+        // No length is too long: its field has 16 bits.
+        while let Ok(Some(reply)) = inbound.next(usize::from(u16::MAX)) {
+            self.give(reply)?;
+        }
+        Ok(())
+    }
+
     /// A reply is passed to its query. An unsolicited one is ignored.
     fn give(&mut self, mut reply: Vec<u8>) -> Result<(), Fault> {
         let Some(id) = reply.first_chunk_mut::<2>() else {
@@ -230,5 +252,66 @@ async fn write<S: AsyncWrite + Unpin>(stream: &mut S, outbound: &mut Vec<u8>) ->
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => Err(Fault::new(Failure::Closed, error.to_string())),
         Err(_) => Err(Fault::new(Failure::Closed, "it accepts no more queries")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ReplyTo, UpstreamQuery};
+    use sixway_control::dns64::Payer;
+    use std::io;
+    use tokio::io::ReadBuf;
+
+    /// A connection that the upstream has reset after it had replied: what arrived can be read, and nothing can be sent.
+    struct Reset {
+        arrived: Vec<u8>,
+    }
+
+    impl AsyncRead for Reset {
+        fn poll_read(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            room: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            if self.arrived.is_empty() {
+                return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+            }
+            room.put_slice(&std::mem::take(&mut self.arrived));
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    impl AsyncWrite for Reset {
+        fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
+            Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    #[tokio::test]
+    async fn a_reply_that_arrived_before_a_reset_is_not_lost() {
+        let backlog = Backlog::default();
+        let payer = Payer::of("2001:db8::1".parse().unwrap(), 64, false);
+        let mut waiting = Vec::new();
+        for id in [[7, 7], [8, 8]] {
+            let (reply, wanted) = ReplyTo::waiting();
+            let message = [&id[..], &[0; HEADER - 2]].concat();
+            backlog.put(UpstreamQuery { upstream: 0, payer, message, reply }).unwrap();
+            waiting.push(wanted);
+        }
+        let mut arrived = Vec::new();
+        append(&mut arrived, &[0; HEADER]);
+        let end = run(Reset { arrived }, &backlog).await;
+        assert_eq!((end.answered, end.unanswered.len()), (1, 1), "{end:?}");
+        assert_eq!(end.unanswered[0].query.message[..2], [8, 8], "the ID of the resolver");
+        assert!(end.fault.is_some_and(|fault| fault.failure == Failure::Closed));
     }
 }

@@ -1,11 +1,11 @@
 //! Upstreams that mean no good, and an honest one: threads that answer at sockets of the host "server".
 
 use super::message::{A, AAAA, Asked, LIE, wire};
+use crate::free_address::bound;
 use nix::libc;
 use nix::sys::socket::{setsockopt, sockopt};
 use sixway_lab::failure::{Asking as _, Failure, Result};
 use sixway_lab::namespace::Namespace;
-use std::io;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
@@ -110,20 +110,6 @@ impl Drop for Upstream {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
             thread.join().ok();
-        }
-    }
-}
-
-/// Binds when the address is free: a child that another test is about to start has copies of a former socket until it executes its
-/// program.
-fn bound<T>(bind: impl Fn() -> io::Result<T>) -> io::Result<T> {
-    let until = Instant::now() + Duration::from_secs(5);
-    loop {
-        match bind() {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse && Instant::now() < until => {
-                std::thread::sleep(TICK);
-            }
-            outcome => return outcome,
         }
     }
 }
