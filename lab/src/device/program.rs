@@ -4,6 +4,7 @@ use super::contract::Running;
 use super::place::Place;
 use super::reading::{CpuReader, CpuReading, CpuSource, MemoryReading};
 use crate::failure::{Asking as _, Failure, Result};
+use crate::measure::{ReceivingThreads, core_time};
 use crate::probe::cpu::{family_cpu, pin_process_to};
 use crate::process::Process;
 
@@ -20,6 +21,18 @@ pub struct Program {
     counters: Option<Counters>,
     beside: Option<Beside>,
     forget: Option<Forget>,
+    reception: Reception,
+}
+
+/// What is known of the CPU time of the kernel's work on packets that it receives for a program.
+#[derive(Clone, Debug)]
+pub enum Reception {
+    /// Nothing: it is not counted, but for what the kernel adds to the time of the program that it interrupts.
+    NotCounted,
+    /// It is that of these threads.
+    Threads(ReceivingThreads),
+    /// It is that of a core on interrupts and received packets; without a core, packets are received where they are sent.
+    Interrupts(Option<usize>),
 }
 
 /// Deletes the connections of the program next to it.
@@ -55,6 +68,7 @@ impl Program {
             counters: None,
             beside: None,
             forget: None,
+            reception: Reception::NotCounted,
         })
     }
 
@@ -73,6 +87,30 @@ impl Program {
         self.forget = Some(forget);
         self
     }
+
+    /// The same with the CPU time of what receives for it.
+    #[must_use]
+    pub fn receiving(mut self, reception: Reception) -> Self {
+        self.reception = reception;
+        self
+    }
+}
+
+/// CPU time of a process with that of what receives for it.
+fn cpu_of(process: u32, reception: &Reception) -> Result<CpuReading> {
+    let own = family_cpu(process)?;
+    Ok(match reception {
+        Reception::NotCounted => CpuReading::of(own, CpuSource::Process),
+        Reception::Threads(threads) => CpuReading::with_received(own, threads.cpu()?, CpuSource::Process),
+        Reception::Interrupts(Some(core)) => {
+            let interrupts = core_time(Some(*core))?.interrupts;
+            CpuReading::with_received(own, interrupts, CpuSource::ProcessAndInterrupts)
+        }
+        Reception::Interrupts(None) => {
+            let others = core_time(None)?.busy.saturating_sub(own);
+            CpuReading::with_received(own, others, CpuSource::Shared)
+        }
+    })
 }
 
 fn pinned(place: &Place, launch: &Launch, cores: &[usize]) -> Result<u32> {
@@ -98,12 +136,12 @@ impl Running for Program {
     }
 
     fn cpu(&self) -> Result<CpuReading> {
-        Ok(CpuReading { spent: family_cpu(self.process)?, source: CpuSource::Process })
+        cpu_of(self.process, &self.reception)
     }
 
     fn cpu_reader(&self) -> Option<CpuReader> {
-        let process = self.process;
-        Some(Box::new(move || family_cpu(process)))
+        let (process, reception) = (self.process, self.reception.clone());
+        Some(Box::new(move || cpu_of(process, &reception)))
     }
 
     fn memory(&self) -> Result<MemoryReading> {
@@ -135,4 +173,24 @@ fn resident(process: u32) -> Result<u64> {
     kibibytes
         .map(|kibibytes: u64| kibibytes * 1_024)
         .ok_or_else(|| Failure::Unexpected(format!("{path} has no VmRSS")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn what_receives_for_a_program_is_in_its_cpu_time() {
+        let own = std::process::id();
+        let read = |reception| cpu_of(own, &reception).unwrap();
+        assert_eq!(read(Reception::NotCounted).received, Duration::ZERO);
+        let before = core_time(Some(0)).unwrap().interrupts;
+        let at_tc = read(Reception::Interrupts(Some(0)));
+        assert!(at_tc.received >= before && at_tc.spent >= at_tc.received, "{at_tc:?}");
+        assert_eq!(at_tc.source, CpuSource::ProcessAndInterrupts);
+        let floating = read(Reception::Interrupts(None));
+        assert_eq!(floating.source, CpuSource::Shared, "no ratio of it is printed");
+        assert!(floating.spent >= core_time(Some(0)).unwrap().interrupts, "{floating:?}");
+    }
 }

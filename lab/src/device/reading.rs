@@ -4,22 +4,64 @@ use crate::failure::Result;
 use std::time::Duration;
 
 /// What reads a CPU time from another thread.
-pub type CpuReader = Box<dyn Fn() -> Result<Duration> + Send>;
+pub type CpuReader = Box<dyn Fn() -> Result<CpuReading> + Send>;
 
 /// CPU time that a device has spent since it was started; differences count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuReading {
     /// CPU time.
     pub spent: Duration,
+    /// The part of it that is the kernel's work on received packets.
+    pub received: Duration,
     /// How it was found.
     pub source: CpuSource,
+}
+
+impl CpuReading {
+    /// One that is a program's own, or the kernel's work on received packets, as its source says.
+    #[must_use]
+    pub const fn of(spent: Duration, source: CpuSource) -> Self {
+        let received = match source {
+            CpuSource::Process | CpuSource::Machine => Duration::ZERO,
+            CpuSource::ProcessAndInterrupts
+            | CpuSource::KernelThreads
+            | CpuSource::Interrupts
+            | CpuSource::Shared => spent,
+        };
+        Self { spent, received, source }
+    }
+
+    /// A process's time, and that of the kernel's work on packets that it receives for it.
+    #[must_use]
+    pub const fn with_received(process: Duration, received: Duration, source: CpuSource) -> Self {
+        Self { spent: process.saturating_add(received), received, source }
+    }
+
+    /// What was spent since an earlier reading.
+    #[must_use]
+    pub const fn since(&self, before: &Self) -> Self {
+        Self {
+            spent: self.spent.saturating_sub(before.spent),
+            received: self.received.saturating_sub(before.received),
+            source: self.source,
+        }
+    }
+
+    /// Without the kernel's work on received packets.
+    #[must_use]
+    pub const fn without_received(&self) -> Duration {
+        self.spent.saturating_sub(self.received)
+    }
 }
 
 /// How a device's CPU time is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CpuSource {
-    /// Of its process and what that started, to the nanosecond; work that the kernel does on its behalf in interrupts of others is not in it.
+    /// Of its process and what that started, and of threads that receive for it alone, to the nanosecond; work that the kernel does on its behalf in
+    /// interrupts of others is not in it.
     Process,
+    /// The same, and of its core on interrupts and received packets: programs at a hook of the kernel run there. In ticks of 10 ms.
+    ProcessAndInterrupts,
     /// Of kernel threads that do nothing else, to the nanosecond.
     KernelThreads,
     /// Of its core on interrupts and received packets: those of other programs' packets are in it. In ticks of 10 ms.
@@ -28,6 +70,17 @@ pub enum CpuSource {
     Machine,
     /// Of all CPUs of this machine, on the load and on what answers it, too: where received packets cannot be put on the device's core.
     Shared,
+}
+
+impl CpuSource {
+    /// Whether the device is a process, with which threads that receive for it share a core.
+    #[must_use]
+    pub const fn is_process(self) -> bool {
+        match self {
+            Self::Process | Self::ProcessAndInterrupts | Self::Shared => true,
+            Self::KernelThreads | Self::Interrupts | Self::Machine => false,
+        }
+    }
 }
 
 /// Memory that a device uses.

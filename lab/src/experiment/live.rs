@@ -237,6 +237,21 @@ impl Load for Stream<'_> {
     }
 }
 
+/// A device's CPU time with that of threads that do all that was counted as its reception: they may be those of the device itself.
+fn received_by(threads: Duration, own: &CpuReading) -> CpuReading {
+    let process = own.without_received();
+    match own.source {
+        CpuSource::Interrupts => CpuReading::of(threads, CpuSource::KernelThreads),
+        // Without a process, threads are in it, and the load, too.
+        CpuSource::Shared if process.is_zero() => *own,
+        CpuSource::Machine => CpuReading::with_received(process, threads, CpuSource::Machine),
+        CpuSource::KernelThreads => CpuReading::with_received(process, threads, CpuSource::KernelThreads),
+        CpuSource::Process | CpuSource::ProcessAndInterrupts | CpuSource::Shared => {
+            CpuReading::with_received(process, threads, CpuSource::Process)
+        }
+    }
+}
+
 /// A device, and the threads that receive for it.
 struct WithThreads<'a> {
     running: &'a dyn Running,
@@ -248,29 +263,17 @@ impl Running for WithThreads<'_> {
         Err(Failure::Unexpected("a device is not restarted while it is measured".to_owned()))
     }
 
-    /// The kernel's own forwarding is all in its threads.
     fn cpu(&self) -> Result<CpuReading> {
-        let (own, threads) = (self.running.cpu()?, self.threads.cpu()?);
-        Ok(match own.source {
-            CpuSource::Interrupts => CpuReading { spent: threads, source: CpuSource::KernelThreads },
-            CpuSource::Process | CpuSource::KernelThreads | CpuSource::Machine => {
-                CpuReading { spent: own.spent + threads, source: own.source }
-            }
-            // They are in it.
-            CpuSource::Shared => own,
-        })
+        Ok(received_by(self.threads.cpu()?, &self.running.cpu()?))
     }
 
     fn cpu_reader(&self) -> Option<CpuReader> {
-        let threads = self.threads.cpu_reader();
-        match self.running.cpu().ok()?.source {
-            CpuSource::Interrupts => Some(threads),
-            CpuSource::Process | CpuSource::KernelThreads | CpuSource::Machine => {
-                let own = self.running.cpu_reader()?;
-                Some(Box::new(move || Ok(own()? + threads()?)))
-            }
-            CpuSource::Shared => self.running.cpu_reader(),
+        let (own, threads) = (self.running.cpu_reader(), self.threads.cpu_reader());
+        if self.running.cpu().ok()?.source == CpuSource::Interrupts {
+            return Some(Box::new(move || Ok(CpuReading::of(threads()?, CpuSource::KernelThreads))));
         }
+        let own = own?;
+        Some(Box::new(move || Ok(received_by(threads()?, &own()?))))
     }
 
     fn memory(&self) -> Result<MemoryReading> {
@@ -283,5 +286,29 @@ impl Running for WithThreads<'_> {
 
     fn commands(&self) -> Vec<String> {
         self.running.commands()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_threads_of_a_device_count_once() {
+        let milliseconds = Duration::from_millis;
+        let read = |source| {
+            received_by(
+                milliseconds(70),
+                &CpuReading::with_received(milliseconds(5), milliseconds(69), source),
+            )
+        };
+        for source in [CpuSource::Process, CpuSource::ProcessAndInterrupts, CpuSource::Shared] {
+            let counted = read(source);
+            assert_eq!((counted.spent, counted.source), (milliseconds(75), CpuSource::Process), "{source:?}");
+        }
+        let kernel = received_by(milliseconds(70), &CpuReading::of(milliseconds(60), CpuSource::Interrupts));
+        assert_eq!(kernel, CpuReading::of(milliseconds(70), CpuSource::KernelThreads));
+        let shared = CpuReading::of(milliseconds(900), CpuSource::Shared);
+        assert_eq!(received_by(milliseconds(70), &shared), shared);
     }
 }

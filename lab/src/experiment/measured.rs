@@ -1,7 +1,7 @@
 //! One measurement of a device under a load: what every experiment writes about it, whatever the load.
 
 use super::sheet::Sheet;
-use crate::device::{CpuSource, Running};
+use crate::device::{CpuReading, CpuSource, Running};
 use crate::failure::Result;
 use crate::load::Outcome;
 use crate::measure::{Cores, Meter, Reading, Timeline};
@@ -60,13 +60,14 @@ pub fn measure(
     load: impl FnOnce() -> Result<Outcome>,
 ) -> Result<Measured> {
     let (counters, cpu) = (running.counters()?, running.cpu()?);
-    let timeline = running.cpu_reader().map(|read| Timeline::start(INTERVAL, read));
+    let timeline = running.cpu_reader().map(|read| Timeline::start(INTERVAL, move || Ok(read()?.spent)));
     let (meter, start) = (Meter::begin(cores, reading)?, Instant::now());
     let outcome = load()?;
     let took = start.elapsed();
     let after = running.cpu()?;
-    let spent = after.spent.saturating_sub(cpu.spent);
-    sheet.tester(meter.end(&outcome, own(after.source, spent))?);
+    let since = after.since(&cpu);
+    let spent = since.spent;
+    sheet.tester(meter.end(&outcome, own(&since))?);
     sheet.cpu_source(after.source);
     let active = outcome.active(took);
     // A device that is gone has been found to be so already.
@@ -88,10 +89,12 @@ pub fn measure(
 }
 
 /// The part of a device's CPU time by which it may have been busy, beyond its core's interrupts, which the meter reads itself.
-pub const fn own(source: CpuSource, spent: Duration) -> Duration {
-    match source {
-        CpuSource::Interrupts | CpuSource::Shared => Duration::ZERO,
-        CpuSource::Process | CpuSource::KernelThreads | CpuSource::Machine => spent,
+pub const fn own(reading: &CpuReading) -> Duration {
+    match reading.source {
+        CpuSource::Interrupts | CpuSource::ProcessAndInterrupts | CpuSource::Shared => {
+            reading.without_received()
+        }
+        CpuSource::Process | CpuSource::KernelThreads | CpuSource::Machine => reading.spent,
     }
 }
 
@@ -110,5 +113,14 @@ mod tests {
         assert!(!format!("{sheet:?}").contains("per-cpu-second"), "{sheet:?}");
         measured(Duration::from_secs(1)).note_per_cpu_second("files-per-cpu-second", 5.0, &mut sheet);
         assert!(format!("{sheet:?}").contains("files-per-cpu-second"), "{sheet:?}");
+    }
+
+    #[test]
+    fn interrupts_of_the_core_are_not_a_devices_own_time() {
+        let (process, received) = (Duration::from_millis(20), Duration::from_millis(300));
+        let of = |source| own(&CpuReading::with_received(process, received, source));
+        assert_eq!(of(CpuSource::ProcessAndInterrupts), process);
+        assert_eq!(of(CpuSource::Process), process + received, "threads are no interrupts");
+        assert_eq!(own(&CpuReading::of(received, CpuSource::Interrupts)), Duration::ZERO);
     }
 }

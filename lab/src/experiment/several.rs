@@ -10,19 +10,26 @@ pub struct Several<'a>(pub &'a [Box<dyn Running>]);
 impl Several<'_> {
     /// CPU time of all of them. What is read of a core or of the machine is the same for each, and counts once.
     fn sum(readings: &[CpuReading]) -> CpuReading {
-        let is_common = |it: &&CpuReading| matches!(it.source, CpuSource::Interrupts | CpuSource::Shared);
-        let common = readings.iter().filter(is_common).max_by_key(|it| it.spent);
-        let own = readings.iter().filter(|it| !is_common(it));
-        let spent: Duration = own.clone().map(|it| it.spent).sum();
-        match (own.map(|it| it.source).next(), common) {
+        let of_core =
+            |it: &&CpuReading| matches!(it.source, CpuSource::Interrupts | CpuSource::ProcessAndInterrupts);
+        let sum = |part: fn(&CpuReading) -> Duration| readings.iter().map(part).sum::<Duration>();
+        let shared = readings.iter().filter(|it| it.source == CpuSource::Shared).max_by_key(|it| it.spent);
+        if let Some(shared) = shared {
             // All processes are in it.
-            (_, Some(machine)) if machine.source == CpuSource::Shared => *machine,
-            (None, Some(core)) => *core,
-            (Some(source), common) => {
-                CpuReading { spent: spent + common.map_or(Duration::ZERO, |it| it.spent), source }
-            }
-            (None, None) => CpuReading { spent, source: CpuSource::Process },
+            let process = sum(|it| it.without_received());
+            return CpuReading { received: shared.spent.saturating_sub(process), ..*shared };
         }
+        let core = readings.iter().filter(of_core).map(|it| it.received).max();
+        let own = readings.iter().filter(|it| !of_core(it));
+        let threads: Duration = own.clone().map(|it| it.received).sum();
+        let received = threads + core.unwrap_or_default();
+        let is_kernel = readings.iter().all(|it| it.source == CpuSource::Interrupts);
+        let source = match (core, own.map(|it| it.source).next()) {
+            (Some(_), _) if is_kernel => CpuSource::Interrupts,
+            (Some(_), _) => CpuSource::ProcessAndInterrupts,
+            (None, source) => source.unwrap_or(CpuSource::Process),
+        };
+        CpuReading::with_received(sum(CpuReading::without_received), received, source)
     }
 }
 
@@ -37,14 +44,8 @@ impl Running for Several<'_> {
     }
 
     fn cpu_reader(&self) -> Option<CpuReader> {
-        let readers = self.0.iter().map(|it| Some((it.cpu().ok()?.source, it.cpu_reader()?)));
-        let readers = readers.collect::<Option<Vec<_>>>()?;
-        Some(Box::new(move || {
-            let read = |(source, reader): &(CpuSource, CpuReader)| {
-                Ok(CpuReading { spent: reader()?, source: *source })
-            };
-            Ok(Self::sum(&readers.iter().map(read).collect::<Result<Vec<_>>>()?).spent)
-        }))
+        let readers = self.0.iter().map(|it| it.cpu_reader()).collect::<Option<Vec<_>>>()?;
+        Some(Box::new(move || Ok(Self::sum(&readers.iter().map(|read| read()).collect::<Result<Vec<_>>>()?))))
     }
 
     fn memory(&self) -> Result<MemoryReading> {
@@ -65,15 +66,22 @@ mod tests {
 
     #[test]
     fn what_is_read_of_a_core_counts_once() {
-        let reading =
-            |milliseconds, source| CpuReading { spent: Duration::from_millis(milliseconds), source };
+        let reading = |milliseconds, source| CpuReading::of(Duration::from_millis(milliseconds), source);
+        let with = |process, received, source| {
+            CpuReading::with_received(Duration::from_millis(process), Duration::from_millis(received), source)
+        };
         let sum = Several::sum;
         let (process, core) = (reading(30, CpuSource::Process), reading(100, CpuSource::Interrupts));
         assert_eq!(sum(&[process, process]), reading(60, CpuSource::Process));
         assert_eq!(sum(&[core, core]), core, "two kernels on one core");
-        assert_eq!(sum(&[core, process, core]), reading(130, CpuSource::Process));
+        assert_eq!(sum(&[core, process, core]), with(30, 100, CpuSource::ProcessAndInterrupts));
+        let at_tc = with(10, 100, CpuSource::ProcessAndInterrupts);
+        assert_eq!(sum(&[at_tc, at_tc]), with(20, 100, CpuSource::ProcessAndInterrupts));
+        assert_eq!(sum(&[at_tc, core]), at_tc);
+        let at_xdp = with(10, 40, CpuSource::Process);
+        assert_eq!(sum(&[at_xdp, at_xdp]), with(20, 80, CpuSource::Process), "threads are a device's own");
         let machine = reading(900, CpuSource::Shared);
-        assert_eq!(sum(&[machine, process, machine]), machine);
+        assert_eq!(sum(&[machine, process, machine]), with(30, 870, CpuSource::Shared));
     }
 
     struct Fake(u64);
@@ -84,12 +92,14 @@ mod tests {
         }
 
         fn cpu(&self) -> Result<CpuReading> {
-            Ok(CpuReading { spent: Duration::from_millis(self.0), source: CpuSource::Process })
+            Ok(CpuReading::of(Duration::from_millis(self.0), CpuSource::Process))
         }
 
         fn cpu_reader(&self) -> Option<CpuReader> {
             let milliseconds = self.0;
-            Some(Box::new(move || Ok(Duration::from_millis(milliseconds))))
+            Some(Box::new(move || {
+                Ok(CpuReading::of(Duration::from_millis(milliseconds), CpuSource::Process))
+            }))
         }
 
         fn memory(&self) -> Result<MemoryReading> {
@@ -106,7 +116,7 @@ mod tests {
         let both: [Box<dyn Running>; 2] = [Box::new(Fake(3)), Box::new(Fake(4))];
         let both = Several(&both);
         assert_eq!(both.memory().unwrap(), MemoryReading::Exact(7 * 1_024));
-        assert_eq!(both.cpu_reader().unwrap()().unwrap(), Duration::from_millis(7));
+        assert_eq!(both.cpu_reader().unwrap()().unwrap().spent, Duration::from_millis(7));
         assert_eq!(both.cpu().unwrap().spent, Duration::from_millis(7));
     }
 }

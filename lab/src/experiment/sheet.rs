@@ -25,7 +25,7 @@ pub struct Sheet {
 }
 
 /// What the CPU time of a device is that is read by that of all CPUs.
-const SHARED: &str = "of the whole machine, with the load and what answers it: without root, packets are received on the CPU that sends them";
+const SHARED: &str = "of the whole machine, with the load and what answers it: without root or pinned CPUs, packets are received on the CPU that sends them";
 
 /// Whether a value is a device's CPU time, or follows from it.
 fn is_of_cpu(name: &str, unit: Unit) -> bool {
@@ -162,6 +162,13 @@ impl Sheet {
         }
     }
 
+    /// Notes that the device lost much of what it was offered, if the tester was not at its limit: to be called after [`Sheet::tester`].
+    pub fn device_has_dropped(&mut self) {
+        if self.verdict == Some(Verdict::NotLoaded) {
+            self.verdict = Some(Verdict::DeviceBound);
+        }
+    }
+
     /// Notes that a table of the device was full, whatever its cost says: to be called after [`Sheet::tester`].
     pub fn limited_by_device(&mut self) {
         self.verdict = Some(Verdict::DeviceBound);
@@ -264,5 +271,17 @@ mod tests {
         assert_eq!((own("throughput"), own("native-throughput")), (None, Some("tester-bound")));
         assert_eq!(sheet.verdict, Some(Verdict::DeviceBound), "that of the row is another");
         assert!(!sheet.values().contains_key("native-response"));
+    }
+
+    #[test]
+    fn a_device_that_has_dropped_is_at_its_limit_unless_the_tester_was() {
+        let verdict = |generator_cores| {
+            let mut sheet = Sheet::new(PathBuf::new());
+            sheet.tester(TesterCost { generator_cores, device_core_busy: 0.66, ..TesterCost::default() });
+            sheet.device_has_dropped();
+            sheet.verdict
+        };
+        assert_eq!(verdict(0.5), Some(Verdict::DeviceBound));
+        assert!(matches!(verdict(0.95), Some(Verdict::TesterBound { .. })));
     }
 }

@@ -1,18 +1,23 @@
 //! The kernel's work on received packets, in threads of their own (threaded NAPI): each can be put on a core, and its CPU time is exact.
 //!
-//! A veth device takes packets by NAPI only if it has GRO (or a program), and if the other end does not send GSO packets. So this is for packet rates, and
-//! not for bulk TCP.
+//! A veth device takes packets by NAPI only if it has GRO or a program of XDP, and without a program only those of an end that does not send GSO packets: a program
+//! of XDP always has its packets from such a thread, and of other devices this is for packet rates, and not for bulk TCP. A device keeps its threads with GRO, though a
+//! program comes and goes.
 
 use crate::affinity::{cpus_of, pin_thread_of};
 use crate::failure::{Asking as _, Failure, Result};
+use crate::interrupt;
 use crate::load::before_all_others;
 use crate::namespace::command;
 use crate::topology::Network;
 use std::collections::BTreeSet;
+use std::fs::{File, TryLockError};
 use std::time::Duration;
 
 /// How long `ethtool` and the like may take.
 const SHORT: Duration = Duration::from_secs(20);
+/// Where `ip netns` has its namespaces.
+const NAMESPACES: &str = "/run/netns";
 
 /// Threads of some devices.
 #[derive(Clone, Debug)]
@@ -42,26 +47,8 @@ impl ReceivingThreads {
         devices: &[&str],
         core: Option<usize>,
     ) -> Result<Self> {
-        let before = receiving_threads()?;
-        for device in devices {
-            let mut ethtool = command("ethtool")?;
-            ethtool.args(["-K", device, "gro", "on"]);
-            network.host(host)?.run(ethtool, SHORT)?.succeeded()?;
-            let file = format!("/sys/class/net/{device}/threaded");
-            // It mounts the /sys of that namespace.
-            let mut exec = command("ip")?;
-            let name = network.host(host)?.name();
-            exec.args(["netns", "exec", name, "sh", "-c", &format!("echo 1 >{file}")]);
-            network.host(host)?.run(exec, SHORT)?.succeeded()?;
-        }
-        let threads: Vec<i32> = receiving_threads()?
-            .difference(&before)
-            .filter(|(_, name)| devices.iter().any(|device| is_of(name, device)))
-            .map(|(thread, _)| *thread)
-            .collect();
-        if threads.len() < devices.len() {
-            return Err(Failure::Unexpected(format!("{} threads of {devices:?}", threads.len())));
-        }
+        let threads = devices.iter().map(|device| threads_of(network, host, device));
+        let threads = threads.collect::<Result<Vec<_>>>()?.concat();
         for thread in &threads {
             core.map_or(Ok(()), |core| pin_thread_of(*thread, core))?;
         }
@@ -102,6 +89,46 @@ impl ReceivingThreads {
         let threads = self.threads.clone();
         Box::new(move || cpu_of_all(&threads))
     }
+}
+
+/// The threads of a device, which are made if there are none yet.
+fn threads_of(network: &Network, host: &str, device: &str) -> Result<Vec<i32>> {
+    let of_device = |(_, name): &&(i32, String)| is_of(name, device);
+    let known = network.threads_of(host, device);
+    if !known.is_empty() {
+        return Ok(known);
+    }
+    let mut ethtool = command("ethtool")?;
+    ethtool.args(["-K", device, "gro", "on"]);
+    network.host(host)?.run(ethtool, SHORT)?.succeeded()?;
+    // Devices of other networks have the same names: who makes threads does so alone.
+    let _alone = alone()?;
+    let before = receiving_threads()?;
+    let file = format!("/sys/class/net/{device}/threaded");
+    // It mounts the /sys of that namespace.
+    let mut exec = command("ip")?;
+    let name = network.host(host)?.name();
+    exec.args(["netns", "exec", name, "sh", "-c", &format!("echo 1 >{file}")]);
+    network.host(host)?.run(exec, SHORT)?.succeeded()?;
+    let after = receiving_threads()?;
+    let threads: Vec<i32> = after.difference(&before).filter(of_device).map(|(thread, _)| *thread).collect();
+    if threads.is_empty() {
+        return Err(Failure::Unexpected(format!("the kernel has made no thread for {device} of {host}")));
+    }
+    network.note_threads(host, device, &threads);
+    Ok(threads)
+}
+
+/// A lock that all processes on this machine know: on the folder of the namespaces.
+fn alone() -> Result<File> {
+    let asking = || format!("locking {NAMESPACES}");
+    let folder = File::open(NAMESPACES).asking(asking)?;
+    interrupt::wait_until(SHORT, "the lock on making threads", || match folder.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error).asking(asking),
+    })?;
+    Ok(folder)
 }
 
 fn cpu_of_all(threads: &[i32]) -> Result<Duration> {

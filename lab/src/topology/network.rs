@@ -12,7 +12,7 @@ use crate::rootless;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Names of namespaces begin with this.
@@ -24,6 +24,22 @@ pub struct Network {
     hosts: Vec<(&'static str, Namespace)>,
     folder: Folder,
     suffix: String,
+    received: Mutex<Vec<ReceivedOn>>,
+    threads: Mutex<Vec<ThreadsOf>>,
+}
+
+/// A link, and the CPU that takes what it receives.
+struct ReceivedOn {
+    host: &'static str,
+    device: String,
+    cpu: usize,
+}
+
+/// A link, and the threads that take what it receives.
+struct ThreadsOf {
+    host: String,
+    device: String,
+    threads: Vec<i32>,
 }
 
 /// IPv6-only client, gateway, IPv4-only server: the demo's network and that of most experiments. The gateway routes between its two
@@ -87,7 +103,14 @@ impl Network {
         interrupt::watch()?;
         let suffix = format!("{:06x}", RandomState::new().build_hasher().finish() & 0xff_ffff);
         let folder = Folder::create(&suffix)?;
-        let mut network = Self { processes: Mutex::default(), hosts: Vec::new(), folder, suffix };
+        let mut network = Self {
+            processes: Mutex::default(),
+            hosts: Vec::new(),
+            folder,
+            suffix,
+            received: Mutex::default(),
+            threads: Mutex::default(),
+        };
         for role in roles {
             let host = Namespace::create(format!("{PREFIX}{role}-{}", network.suffix), network.folder())?;
             host.sysctl("ipv6/conf/default/accept_dad", "0")?;
@@ -142,12 +165,35 @@ impl Network {
         if rootless::is_inside() {
             return Ok(());
         }
+        if let Some((role, _)) = self.hosts.iter().find(|(name, _)| *name == host) {
+            locked(&self.received).push(ReceivedOn { host: role, device: device.to_owned(), cpu });
+        }
         let host = self.host(host)?;
         let file = format!("/sys/class/net/{device}/queues/rx-0/rps_cpus");
         // It mounts the /sys of that namespace.
         let mut exec = namespace::command("ip")?;
         exec.args(["netns", "exec", host.name(), "sh", "-c", &format!("echo {:x} >{file}", 1_u64 << cpu)]);
         host.run(exec, Duration::from_secs(20))?.succeeded().map(drop)
+    }
+
+    /// Hosts and links of which this CPU takes the received packets, by [`Network::receive_on`].
+    pub fn received_on(&self, cpu: usize) -> Vec<(&'static str, String)> {
+        let received = locked(&self.received);
+        let of = received.iter().filter(|link| link.cpu == cpu);
+        of.map(|link| (link.host, link.device.clone())).collect()
+    }
+
+    /// The threads that were noted for a link; none if there are none.
+    pub fn threads_of(&self, host: &str, device: &str) -> Vec<i32> {
+        let all = locked(&self.threads);
+        let found = all.iter().rfind(|link| link.host == host && link.device == device);
+        found.map(|link| link.threads.clone()).unwrap_or_default()
+    }
+
+    /// Notes which threads take what a link receives.
+    pub fn note_threads(&self, host: &str, device: &str, threads: &[i32]) {
+        let (host, device, threads) = (host.to_owned(), device.to_owned(), threads.to_vec());
+        locked(&self.threads).push(ThreadsOf { host, device, threads });
     }
 
     /// Starts a child on a host that runs until the network goes; its process id.
@@ -165,8 +211,8 @@ impl Network {
         found.map(work).ok_or_else(|| Failure::Unexpected(format!("no child has the id {id}")))
     }
 
-    fn processes(&self) -> std::sync::MutexGuard<'_, Vec<Process>> {
-        self.processes.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn processes(&self) -> MutexGuard<'_, Vec<Process>> {
+        locked(&self.processes)
     }
 
     /// A folder for configurations and logs, removed with the network.
@@ -207,6 +253,10 @@ impl Drop for Network {
             drop(process);
         }
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Existing namespaces with this suffix.

@@ -119,7 +119,7 @@ impl Running for Hosted {
 
     /// Of the emulated machine: its kernel and its programs.
     fn cpu(&self) -> Result<CpuReading> {
-        Ok(CpuReading { spent: family_cpu(self.console.process())?, source: CpuSource::Process })
+        Ok(CpuReading::of(family_cpu(self.console.process())?, CpuSource::Process))
     }
 
     /// The emulator's memory is the guest's RAM, which says nothing: the guest tells what it uses.

@@ -50,8 +50,8 @@ pub struct Forwarding {
 /// than that of the whole machine.
 fn read(core: Option<usize>, is_rootless: bool) -> Result<CpuReading> {
     match is_rootless {
-        true => Ok(CpuReading { spent: core_time(None)?.busy, source: CpuSource::Shared }),
-        false => Ok(CpuReading { spent: core_time(core)?.interrupts, source: CpuSource::Interrupts }),
+        true => Ok(CpuReading::of(core_time(None)?.busy, CpuSource::Shared)),
+        false => Ok(CpuReading::of(core_time(core)?.interrupts, CpuSource::Interrupts)),
     }
 }
 
@@ -71,7 +71,7 @@ impl Running for Forwarding {
     fn cpu_reader(&self) -> Option<CpuReader> {
         let core = self.place.core;
         let is_rootless = rootless::is_inside();
-        Some(Box::new(move || Ok(read(core, is_rootless)?.spent)))
+        Some(Box::new(move || read(core, is_rootless)))
     }
 
     fn memory(&self) -> Result<MemoryReading> {

@@ -175,7 +175,7 @@ impl Running for Started {
         let said = self.recipe.run("cpu", &self.given)?;
         let spent = said.get("busy_ns").and_then(|text| text.parse().ok()).map(Duration::from_nanos);
         let spent = spent.ok_or_else(|| Failure::Unexpected("the recipe does not say busy_ns".to_owned()))?;
-        Ok(CpuReading { spent, source: CpuSource::Machine })
+        Ok(CpuReading::of(spent, CpuSource::Machine))
     }
 
     /// Recipes tell what the whole machine uses.

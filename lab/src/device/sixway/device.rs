@@ -5,12 +5,14 @@ use crate::device::card::{Card, Realm};
 use crate::device::contract::{Device, Running};
 use crate::device::needs::Needs;
 use crate::device::place::Place;
-use crate::device::program::Program;
+use crate::device::program::{Program, Reception};
 use crate::device::task::{Task, TaskKind};
 use crate::failure::{Asking as _, Result};
 use crate::fast_path::{Hook, make_ready_for_xdp};
 use crate::gateway::run_sixway_on;
+use crate::measure::{Cores, ReceivingThreads};
 use crate::results::Machine;
+use crate::rootless;
 use crate::sixway::sixway;
 use std::process::Command;
 
@@ -136,9 +138,32 @@ impl Sixway {
         if self.hook == Some(Hook::Xdp) {
             make_ready_for_xdp(&place.network, place.host)?;
         }
+        let reception = self.reception(place)?;
         let commands = vec![format!("sixway run -c - <<END\n{configuration}END")];
         let launch = move |place: &Place| run_sixway_on(&place.network, place.host, &configuration);
-        Ok(Box::new(Program::start_on(place, commands, Box::new(launch), cores)?))
+        Ok(Box::new(Program::start_on(place, commands, Box::new(launch), cores)?.receiving(reception)))
+    }
+
+    /// Who does the fast path's work. In the driver it is done before a received packet can be handed to another CPU: by threads on the device's core, or else
+    /// by the CPU that sends. At tc it is done where a router's is.
+    fn reception(&self, place: &Place) -> Result<Reception> {
+        let core = place.core.filter(|_| !rootless::is_inside());
+        Ok(match (self.hook, core) {
+            (None, _) => Reception::NotCounted,
+            (Some(Hook::Tc), _) | (Some(Hook::Xdp), None) => Reception::Interrupts(core),
+            (Some(Hook::Xdp), Some(core)) => {
+                let links: Vec<_> = place.links().collect();
+                let threads =
+                    ReceivingThreads::start_as_equals(&place.network, place.host, &links, Some(core))?;
+                // GRO is on for the threads, and joins nothing, as at the other ends.
+                let host = place.network.host(place.host)?;
+                links
+                    .iter()
+                    .try_for_each(|link| host.ip(&format!("link set {link} gro_max_size 1")).map(drop))?;
+                receive_for_tester(place)?;
+                Reception::Threads(threads)
+            }
+        })
     }
 
     fn fast_path(&self, place: &Place) -> String {
@@ -149,4 +174,15 @@ impl Sixway {
             hook.name()
         )
     }
+}
+
+/// The tester's links receive on its core also what the driver redirects to them, which else the device's core would receive.
+fn receive_for_tester(place: &Place) -> Result<()> {
+    let Some(tester) = Cores::of_this_machine(true).tester else { return Ok(()) };
+    for (host, link) in place.network.received_on(tester) {
+        if host != place.host {
+            ReceivingThreads::start(&place.network, host, &[&link], Some(tester))?;
+        }
+    }
+    Ok(())
 }

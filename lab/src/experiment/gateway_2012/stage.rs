@@ -221,7 +221,7 @@ impl Run<'_> {
         let path = self.scene.path(self.is_six);
         let meter = Meter::begin(self.scene.cores(), Reading::Ticks)?;
         let boxes = self.scene.boxes();
-        let begun = boxes.cpu()?.spent;
+        let begun = boxes.cpu()?;
         let background = self.scene.background(&path, self.offered)?;
         let background = background
             .ok_or_else(|| Failure::Unexpected(format!("nothing is offered to {:?}", any(path.server))))?;
@@ -234,8 +234,8 @@ impl Run<'_> {
         }
         let report = background.end()?;
         let after = boxes.cpu()?;
-        let spent = after.spent.saturating_sub(begun);
-        sheet.tester(meter.end(&report.outcome, own(after.source, spent))?);
+        let since = after.since(&begun);
+        sheet.tester(meter.end(&report.outcome, own(&since))?);
         sheet.cpu_source(after.source);
         sheet.memory(boxes.memory()?);
         sheet.value("duration", time.as_secs_f64() * 1e3, Unit::Milliseconds);

@@ -5,7 +5,7 @@
 //! nothing of the device. So a short search finds how much the device forwards, and it is offered a tenth more than that.
 
 use super::topology::{direct, target};
-use crate::device::{CpuSource, Forward, Nat64, Place, Running, Task, TaskKind};
+use crate::device::{Forward, Nat64, Place, Running, Task, TaskKind};
 use crate::experiment::calibration;
 use crate::experiment::contract::{Line, Stage};
 use crate::experiment::live::{Live, Stream};
@@ -81,7 +81,7 @@ impl Udp {
             }),
         };
         let running = line.device.start(&place, &task)?;
-        let is_process = running.cpu()?.source == CpuSource::Process;
+        let is_process = running.cpu()?.source.is_process();
         let ends = (("client1", "up0"), ("responder", "up0"));
         let live = Live::new(&network, line.cores, ends, ("translator", ["in0", "out0"]), is_process)?;
         Ok(Self { running, live, cores: line.cores, time: time(line.asked.scale) })

@@ -2,7 +2,7 @@
 
 use super::way::{TRANSLATED, TUNNEL};
 use crate::analyse::{Finding, Outcome, groups, points};
-use crate::results::{Results, Sample};
+use crate::results::{Results, Sample, Verdict};
 use std::collections::BTreeSet;
 
 /// A device that is offered too much forwards at least this share of the most that it ever did.
@@ -38,7 +38,8 @@ fn along(samples: &[Sample], device: &str, value: &str) -> Vec<(f64, f64)> {
 /// Whether its core was at its limit in a row of more than its capacity. The tester's may have been, too: what the device forwarded is its own counter.
 fn was_busy(samples: &[Sample], device: &str) -> bool {
     let own = samples.iter().filter(|sample| sample.cell.device == device && sample.cell.at("load") > 1.0);
-    own.map(|sample| sample.tester.device_core_busy).fold(0.0, f64::max) >= BUSY
+    own.clone().any(|sample| sample.verdict == Verdict::DeviceBound)
+        || own.map(|sample| sample.tester.device_core_busy).fold(0.0, f64::max) >= BUSY
 }
 
 /// The least that a device forwards of its best at loads above its capacity, and the load at which it does.
@@ -93,7 +94,7 @@ fn spares(samples: &[Sample], device: &str, through: &str) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{Cell, Header, TesterCost, Unit, Value, Verdict};
+    use crate::results::{Cell, Header, TesterCost, Unit, Value};
     use std::collections::BTreeMap;
 
     #[test]

@@ -29,6 +29,8 @@ const ABOVE: f64 = 1.5;
 const PORTS: [u16; 2] = [7_100, 7_200];
 /// A tester that offers less than this share of what is requested is the limit.
 const ENOUGH: f64 = 0.9;
+/// A device that does not forward more than this share of what is offered is at its limit.
+const DROPPED: f64 = 0.1;
 
 /// How long a row is loaded: ten seconds at scale 1.
 pub fn time(scale: f64) -> Duration {
@@ -152,6 +154,11 @@ fn fell_short(offered: f64, load: f64, capacity: f64) -> Option<String> {
         .then(|| format!("the tester offered {reached:.2} × the device's capacity in place of {load} ×"))
 }
 
+/// Whether a device was at its limit, by what it did not forward of what the tester offered, wherever its time went.
+fn dropped(offered: f64, goodput: f64) -> bool {
+    goodput < (1.0 - DROPPED) * offered
+}
+
 impl Stage for Loaded {
     fn measure(&mut self, cell: &Cell, sheet: &mut Sheet) -> Result<()> {
         let asked = (cell.at("load") * self.capacity).min(self.most);
@@ -184,8 +191,10 @@ impl Stage for Loaded {
         sheet.value("of-capacity", goodput / self.capacity.max(1.0), Unit::Share);
         sheet.value("offered-load", offered / self.capacity.max(1.0), Unit::Share);
         sheet.value("heavy-loss", (1.0 - goodput / offered.max(1.0)).max(0.0), Unit::Lost);
-        if let Some(why) = fell_short(offered, cell.at("load"), self.capacity) {
-            sheet.limited_by_tester(why);
+        match fell_short(offered, cell.at("load"), self.capacity) {
+            Some(why) => sheet.limited_by_tester(why),
+            None if dropped(offered, goodput) => sheet.device_has_dropped(),
+            None => {}
         }
         sheet.times("established", &light.established.latency)?;
         sheet.value("established-loss", light.established.loss(), Unit::Lost);
@@ -211,5 +220,11 @@ mod tests {
         assert_eq!(why, "the tester offered 1.50 × the device's capacity in place of 10 ×");
         assert_eq!(fell_short(195_000.0, 2.0, 100_000.0), None);
         assert!(fell_short(0.0, 0.1, 0.0).is_some());
+    }
+
+    #[test]
+    fn a_device_that_loses_more_than_a_tenth_is_at_its_limit() {
+        assert!(dropped(1_148_824.0, 76_431.0) && dropped(100.0, 89.0));
+        assert!(!dropped(100.0, 91.0) && !dropped(0.0, 0.0));
     }
 }

@@ -4,6 +4,7 @@
 use super::topology::{FAR4, POOL, Scene, Tester};
 use crate::device::{Aftr, B4, CpuReading, MemoryReading, Place, Running, Task};
 use crate::experiment::contract::Line;
+use crate::experiment::several::Several;
 use crate::failure::Result;
 use crate::measure::Cores;
 use crate::topology::Network;
@@ -24,8 +25,7 @@ impl Running for Both {
     }
 
     fn cpu(&self) -> Result<CpuReading> {
-        let [first, second] = [self.0[0].cpu()?, self.0[1].cpu()?];
-        Ok(CpuReading { spent: first.spent + second.spent, ..first })
+        Several(&self.0).cpu()
     }
 
     fn memory(&self) -> Result<MemoryReading> {

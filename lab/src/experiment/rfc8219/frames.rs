@@ -3,7 +3,6 @@
 use super::search::{Found, Search, Seen, Trial};
 use super::stage::{GIVEN, LEAST, at, noted, precision, seen, time};
 use super::topology::{Scene, Tester};
-use crate::device::CpuSource;
 use crate::experiment::calibration::capacity;
 use crate::experiment::contract::{Line, Stage};
 use crate::experiment::live::{Live, Stream};
@@ -36,7 +35,7 @@ pub struct FrameBench {
 
 /// The way for frames through the scene's device.
 pub fn live(scene: &Scene) -> Result<Live> {
-    let is_process = scene.running.cpu()?.source == CpuSource::Process;
+    let is_process = scene.running.cpu()?.source.is_process();
     let ends = (("near", "up0"), ("far", "up0"));
     Live::new(&scene.ends.network, scene.ends.cores, ends, ("device", ["in0", "out0"]), is_process)
 }

@@ -222,13 +222,12 @@ impl AtWork {
 
     /// Runs a load and returns its cost: the device's CPU time is that of both its ends.
     pub fn metered(&self, load: impl FnOnce() -> Result<Outcome>) -> Result<(Outcome, TesterCost, Duration)> {
-        let before = self.spent()?;
+        let before = Several(&self.running).cpu()?;
         let meter = Meter::begin(self.cores, Reading::Ticks)?;
         let outcome = load()?;
-        let after = Several(&self.running).cpu()?;
-        let spent = after.spent.saturating_sub(before);
-        let cost = meter.end(&outcome, own(after.source, spent))?;
-        Ok((outcome, cost, spent))
+        let since = Several(&self.running).cpu()?.since(&before);
+        let cost = meter.end(&outcome, own(&since))?;
+        Ok((outcome, cost, since.spent))
     }
 
     /// Runs a load and writes on the sheet what it cost, how the CPU time of both ends varied, and their memory.

@@ -64,7 +64,7 @@ impl Running for Filtering {
 
     fn cpu(&self) -> Result<CpuReading> {
         let spent = core_time(self.place.core)?.interrupts;
-        Ok(CpuReading { spent, source: CpuSource::Interrupts })
+        Ok(CpuReading::of(spent, CpuSource::Interrupts))
     }
 
     fn memory(&self) -> Result<MemoryReading> {
