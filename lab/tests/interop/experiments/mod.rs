@@ -4,6 +4,7 @@
 mod devices;
 mod failed;
 mod gateway_2012;
+mod hooks_cpu;
 mod injected;
 mod interrupted;
 mod mechanisms_2006;
@@ -29,6 +30,7 @@ use crate::Interop;
 pub fn tests() -> Vec<Interop> {
     [
         devices::TESTS,
+        hooks_cpu::TESTS,
         failed::TESTS,
         gateway_2012::TESTS,
         injected::TESTS,
