@@ -67,8 +67,8 @@ impl Headline {
         };
         match (over.group(view), under.group(view)) {
             (Some(above), Some(below)) => view.ratio_of((above, over.value), (below, under.value)),
-            (None, _) => Bearing::Nothing(format!("{} was not measured", over.device)),
-            (_, None) => Bearing::Nothing(format!("{} was not measured", under.device)),
+            (None, _) => Bearing::Nothing(over.missing(view)),
+            (_, None) => Bearing::Nothing(under.missing(view)),
         }
     }
 
@@ -87,5 +87,15 @@ impl Place {
     fn group<'v, 'a>(&self, view: &'v View<'a>) -> Option<&'v Group<'a>> {
         let point: BTreeMap<_, _> = self.point.iter().map(|(axis, at)| ((*axis).to_owned(), *at)).collect();
         view.group(self.series, self.device, &point)
+    }
+
+    /// Why there is no such row.
+    fn missing(&self, view: &View<'_>) -> String {
+        let Self { device, series, .. } = self;
+        let is_there = |group: &Group<'_>| group.cell.device == *device && group.cell.series == *series;
+        match view.groups.iter().any(is_there) {
+            true => format!("{device} has no row at this point in this run"),
+            false => format!("{device} was not measured"),
+        }
     }
 }

@@ -18,6 +18,11 @@ pub trait Experiment: Send + Sync {
     /// The tasks for devices. A device takes part with the first task that it can do.
     fn lineup(&self) -> &[Entry];
 
+    /// The keys of its settings (`--set KEY=VALUE`), in alphabetical order.
+    fn settings(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// What is to be measured with these devices, in any order; repetitions are added by the plan. It is pure.
     ///
     /// # Errors

@@ -56,4 +56,35 @@ mod tests {
             }
         }
     }
+
+    /// Keys that are written out where they are read.
+    fn read_in(folder: &std::path::Path, keys: &mut std::collections::BTreeSet<String>) {
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                read_in(&path, keys);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            for call in ["numbers(\"", "set.get(\"", "set.contains_key(\""] {
+                keys.extend(
+                    code.split(call).skip(1).filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())),
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_that_an_experiment_reads_is_among_its_settings() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/experiment");
+        for experiment in all() {
+            let (name, settings) = (experiment.about().name, experiment.settings());
+            assert!(settings.is_sorted(), "{name}");
+            let mut keys = std::collections::BTreeSet::new();
+            read_in(&folder.join(name.replace('-', "_")), &mut keys);
+            let missing: Vec<_> = keys.iter().filter(|key| !settings.contains(&key.as_str())).collect();
+            assert!(missing.is_empty(), "{name} reads {missing:?}");
+        }
+    }
 }

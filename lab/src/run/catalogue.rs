@@ -72,6 +72,7 @@ pub fn list_as_json(here: &Machine) -> Result<String> {
             "needs": experiment.needs(),
             "cannot_run": experiment.needs().lacking(here),
             "devices": usual,
+            "settings": experiment.settings(),
             "series": about.tables.iter().map(|table| table.series).collect::<Vec<_>>(),
             "seconds": {
                 "quick": seconds(experiment, true, 0.002)?,

@@ -4,6 +4,7 @@ use crate::device::Device;
 use crate::experiment::Experiment;
 use crate::failure::{Failure, Result};
 use crate::results::{Asked, Cell};
+use std::collections::BTreeSet;
 
 /// The devices that take part in an experiment: those that were asked for and can do one of its tasks, or its usual ones.
 pub fn participants<'a>(
@@ -25,11 +26,25 @@ pub fn participants<'a>(
     devices.iter().copied().filter(|device| takes_part(*device)).collect()
 }
 
+/// Whether each setting is one of an experiment of the run: a misspelt one would be without effect.
+fn know_settings(experiments: &[&dyn Experiment], asked: &Asked) -> Result<()> {
+    let known: BTreeSet<&str> =
+        experiments.iter().flat_map(|experiment| experiment.settings()).copied().collect();
+    let Some(unknown) = asked.set.keys().find(|key| !known.contains(key.as_str())) else { return Ok(()) };
+    let known: Vec<_> = known.into_iter().collect();
+    let known = match known.is_empty() {
+        true => "there are none".to_owned(),
+        false => format!("its settings are {}", known.join(", ")),
+    };
+    Err(Failure::Unexpected(format!("--set {unknown}: this run has no such setting; {known}")))
+}
+
 /// All cells of a run in the order in which they are measured.
 ///
 /// # Errors
 /// An experiment does not know what was asked for.
 pub fn plan(experiments: &[&dyn Experiment], devices: &[&dyn Device], asked: &Asked) -> Result<Vec<Cell>> {
+    know_settings(experiments, asked)?;
     let mut all = Vec::new();
     for experiment in experiments {
         let taking_part = participants(*experiment, devices, asked);
@@ -98,5 +113,24 @@ mod tests {
             "x/t/a/hosts=1#1",
         ];
         assert_eq!(keys, expected);
+    }
+
+    #[test]
+    fn a_setting_that_no_experiment_of_the_run_has_is_refused() {
+        let run = |names: &[&str], key: &str| {
+            let experiments: Vec<_> = names.iter().filter_map(|name| crate::experiment::find(name)).collect();
+            let set = BTreeMap::from([(key.to_owned(), "1".to_owned())]);
+            plan(&experiments, &[], &Asked { set, repeats: 1, scale: 0.1, ..Asked::default() })
+                .map_err(|failure| failure.to_string())
+        };
+        assert_eq!(run(&["relay-2013"], "hosts"), Ok(Vec::new()));
+        let said = run(&["relay-2013"], "host").unwrap_err();
+        assert!(
+            said.contains("--set host: this run has no such setting; its settings are hosts, octets"),
+            "{said}"
+        );
+        assert!(run(&["relay-2013"], "forms").is_err());
+        assert_eq!(run(&["relay-2013", "gateway-2012"], "forms"), Ok(Vec::new()));
+        assert!(run(&["tester"], "hosts").unwrap_err().ends_with("there are none"));
     }
 }

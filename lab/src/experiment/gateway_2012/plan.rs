@@ -305,6 +305,10 @@ impl Experiment for Gateway2012 {
         LINEUP
     }
 
+    fn settings(&self) -> &'static [&'static str] {
+        &["background", "forms", "links", "packets", "pages", "series", "versions"]
+    }
+
     fn cells(&self, asked: &Asked, devices: &[&str]) -> std::result::Result<Vec<Cell>, String> {
         let sweep = Sweep::of(asked)?;
         let mut cells = Vec::new();

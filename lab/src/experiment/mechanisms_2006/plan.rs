@@ -327,6 +327,10 @@ impl Experiment for Mechanisms2006 {
         LINEUP
     }
 
+    fn settings(&self) -> &'static [&'static str] {
+        &["background", "delay", "hops", "loads", "loss", "rate", "series", "sizes", "ways"]
+    }
+
     fn cells(&self, asked: &Asked, devices: &[&str]) -> std::result::Result<Vec<Cell>, String> {
         let sizes = asked.numbers("sizes", if asked.quick { &QUICK } else { &SIZES })?;
         let every: Vec<f64> = Kind::ALL.iter().map(|kind| f64::from(*kind as u8)).collect();

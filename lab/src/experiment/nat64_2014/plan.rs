@@ -128,6 +128,16 @@ const HEADLINES: &[Headline] = &[
         },
     },
     Headline {
+        statement: "PF over TAYGA: requests with eight clients (here: packets for each second of CPU time)",
+        published: 4.35,
+        today: Today::Ratio {
+            series: "icmp",
+            point: &[("clients", 8.0)],
+            value: "packets-per-cpu-second",
+            devices: ("sixway", "tayga-masquerade"),
+        },
+    },
+    Headline {
         statement: "TAYGA over PF: response time with eight clients",
         published: 8.9,
         today: Today::Ratio {
@@ -215,6 +225,10 @@ impl Experiment for Nat642014 {
 
     fn lineup(&self) -> &[Entry] {
         LINEUP
+    }
+
+    fn settings(&self) -> &'static [&'static str] {
+        &["clients", "flows", "octets", "protocols", "series", "size", "states"]
     }
 
     /// `--set protocols=icmp,states,udp,http,vpn` chooses; `--set series=all` has all of them.

@@ -67,8 +67,9 @@ fn keeps(samples: &[Sample], device: &str, through: &str) -> Finding {
             (false, true) => Outcome::DoesNotHold,
         },
         evidence: format!(
-            "{:.0} % at least, with {load} times its capacity asked for ({offered:.0} packets a second were offered at most)",
-            kept * 100.0
+            "{:.0} % at least, with {load} times its capacity asked for ({offered:.0} packets a second were offered at most{})",
+            kept * 100.0,
+            unless_busy(busy)
         ),
     }
 }
@@ -87,7 +88,18 @@ fn spares(samples: &[Sample], device: &str, through: &str) -> Finding {
             (true, true) => Outcome::Holds,
             (false, true) => Outcome::DoesNotHold,
         },
-        evidence: format!("{:.2} % at most", worst * 100.0),
+        evidence: format!("{:.2} % at most{}", worst * 100.0, unless_busy(busy)),
+    }
+}
+
+/// Why nothing is shown.
+fn unless_busy(busy: bool) -> String {
+    match busy {
+        true => String::new(),
+        false => format!(
+            "; above its capacity it lost less than a tenth, and its core was less than {:.0} % busy",
+            BUSY * 100.0
+        ),
     }
 }
 

@@ -99,6 +99,10 @@ impl Experiment for Overload {
         LINEUP
     }
 
+    fn settings(&self) -> &'static [&'static str] {
+        &["load", "series"]
+    }
+
     fn cells(&self, asked: &Asked, devices: &[&str]) -> std::result::Result<Vec<Cell>, String> {
         let loads = asked.numbers("load", if asked.quick { &QUICK } else { &ALL })?;
         if let Some(wrong) = loads.iter().find(|load| !(0.01..=100.0).contains(*load)) {

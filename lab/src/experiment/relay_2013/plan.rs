@@ -153,6 +153,16 @@ const HEADLINES: &[Headline] = &[
         today: Today::Nothing("FreeBSD does not run here"),
     },
     Headline {
+        statement: "Linux sit over FreeBSD stf: requests a second with ten hosts (here: CPU time of a packet with four hosts, Sixway on a TUN device over Sixway with XDP)",
+        published: 3.52,
+        today: Today::Ratio {
+            series: "icmp",
+            point: &[("hosts", 4.0)],
+            value: "cpu-per-packet",
+            devices: ("sixway", "sixway-xdp"),
+        },
+    },
+    Headline {
         statement: "Linux sit over NetBSD stf: requests a second with ten hosts",
         published: 2.22,
         today: Today::Nothing("NetBSD does not run here"),
@@ -191,6 +201,10 @@ impl Experiment for Relay2013 {
 
     fn lineup(&self) -> &[Entry] {
         LINEUP
+    }
+
+    fn settings(&self) -> &'static [&'static str] {
+        &["hosts", "octets", "series", "size"]
     }
 
     /// A quick run has two responders only; `--set series=icmp,one-responder,sizes` chooses.

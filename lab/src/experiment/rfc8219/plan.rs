@@ -269,6 +269,23 @@ impl Experiment for Rfc8219 {
         LINEUP
     }
 
+    fn settings(&self) -> &'static [&'static str] {
+        &[
+            "attempts",
+            "capacity",
+            "connections",
+            "frame",
+            "native",
+            "percent",
+            "precision",
+            "rules",
+            "series",
+            "sessions",
+            "tcp-capacity",
+            "workers",
+        ]
+    }
+
     /// `--set series=throughput,latency` leaves the others out.
     fn cells(&self, asked: &Asked, devices: &[&str]) -> std::result::Result<Vec<Cell>, String> {
         precision(asked)?;

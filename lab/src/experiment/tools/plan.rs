@@ -61,6 +61,10 @@ impl Experiment for Tools {
         LINEUP
     }
 
+    fn settings(&self) -> &'static [&'static str] {
+        &["per-s", "tools"]
+    }
+
     fn cells(&self, asked: &Asked, devices: &[&str]) -> std::result::Result<Vec<Cell>, String> {
         let every: Vec<f64> = Tool::ALL.iter().map(|tool| f64::from(*tool as u8)).collect();
         let tools = asked.numbers("tools", &every)?;

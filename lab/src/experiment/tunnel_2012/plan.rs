@@ -238,6 +238,10 @@ impl Experiment for Tunnel2012 {
         LINEUP
     }
 
+    fn settings(&self) -> &'static [&'static str] {
+        &["delay", "loss", "rate", "series", "sizes"]
+    }
+
     fn cells(&self, asked: &Asked, devices: &[&str]) -> std::result::Result<Vec<Cell>, String> {
         let sizes = asked.numbers("sizes", if asked.quick { &QUICK } else { &SIZES })?;
         if let Some(wrong) = sizes.iter().find(|size| !(16.0..=60_000.0).contains(*size)) {
