@@ -96,7 +96,7 @@ impl Bearing {
             Self::Number(ratio) => interval(ratio),
             Self::Direction(ratio) => format!("by how much is not certain: {}", interval(ratio)),
             Self::Equal(ratio) => {
-                format!("no difference that the noise bears: {}", interval(ratio))
+                format!("no difference beyond the noise: {}", interval(ratio))
             }
             Self::Nothing(why) => why.clone(),
         }

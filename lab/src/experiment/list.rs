@@ -87,4 +87,19 @@ mod tests {
             assert!(missing.is_empty(), "{name} reads {missing:?}");
         }
     }
+
+    #[test]
+    fn the_documentation_has_a_row_with_the_settings_of_each_experiment() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/lab.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let section = page.split("| Experiment | Keys |").nth(1).unwrap();
+        for experiment in all().into_iter().filter(|experiment| !experiment.settings().is_empty()) {
+            let name = format!("| `{}` |", experiment.about().name);
+            let row = section.lines().find_map(|line| line.strip_prefix(&name)).unwrap();
+            let words = row.split('`').skip(1).step_by(2).filter(|word| *word != "all");
+            let mut keys: Vec<&str> = words.collect();
+            keys.sort_unstable();
+            assert_eq!(keys, experiment.settings(), "{name}");
+        }
+    }
 }

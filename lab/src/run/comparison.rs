@@ -35,7 +35,7 @@ pub fn comparison(first: &Path, second: &Path, fail_above: Option<f64>) -> Resul
     let count = |direction| comparison.changes.iter().filter(|change| change.direction == direction).count();
     writeln!(
         text,
-        "\n{} better, {} worse, {} without a difference that the noise bears, {} that cannot be compared",
+        "\n{} better, {} worse, {} without a difference beyond the noise, {} that cannot be compared",
         count(Direction::Better),
         count(Direction::Worse),
         count(Direction::Same),

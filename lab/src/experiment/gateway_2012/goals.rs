@@ -26,7 +26,7 @@ fn over_plain(view: &View<'_>, device: &str, (series, value): (&str, &str)) -> V
     places(view, device, series).filter_map(ratio).collect()
 }
 
-/// The interval of what the noise bears decides, not the mean.
+/// The confidence interval decides, not the mean.
 fn near_plain(view: &View<'_>, device: &str) -> Option<Finding> {
     let all: Vec<Bearing> = [("connection", "connection"), ("call", "setup")]
         .into_iter()
@@ -49,7 +49,7 @@ fn near_plain(view: &View<'_>, device: &str) -> Option<Finding> {
         (0, false) => Outcome::NotShown,
     };
     let evidence = most.map_or_else(
-        || "there is no ratio that the noise bears".to_owned(),
+        || "there is no ratio beyond the noise".to_owned(),
         |(_, most)| format!("{above} of {} rows are above, {below} are not; the most is {most}", all.len()),
     );
     let statement = format!(

@@ -169,7 +169,7 @@ fn over_sizes(statement: String, all: &[(f64, Bearing)], words: &str, test: Test
         false => Outcome::DoesNotHold,
     };
     let mut evidence =
-        format!("{words} in {is_so} of {} rows of which the noise bears a statement", said.len());
+        format!("{words} in {is_so} of {} rows with a difference beyond the noise", said.len());
     let mut numbers: Vec<f64> =
         all.iter().filter_map(|(_, it)| it.number()).map(|ratio| ratio.value).collect();
     numbers.sort_by(f64::total_cmp);
@@ -329,7 +329,8 @@ mod tests {
         let tcp = |octets, share| throughput("configured", (2.0, octets), share);
         let all = |second| vec![tcp(64.0, 0.6), tcp(256.0, second), tcp(1_400.0, 0.95), tcp(3_072.0, 0.96)];
         let (holds, evidence) = of(all(0.7), "(the paper: by 36.2 %)").unwrap();
-        let words = "slower in 2 of 2 rows of which the noise bears a statement; 0.60 to 0.70 × the native throughput";
+        let words =
+            "slower in 2 of 2 rows with a difference beyond the noise; 0.60 to 0.70 × the native throughput";
         assert_eq!((holds, evidence.as_str()), (Outcome::Holds, words));
         assert_eq!(outcome(all(1.5), "(the paper: by 36.2 %)"), Outcome::DoesNotHold);
         assert_eq!(outcome(all(0.7), "of an MTU or more"), Outcome::Holds);
