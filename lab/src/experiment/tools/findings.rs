@@ -1,6 +1,6 @@
 //! Whether a tool and our own load agree, and why not if they do not.
 
-use crate::analyse::{Finding, Group, Outcome, View};
+use crate::analyse::{Bearing, Finding, Group, Outcome, View, short};
 use crate::probe::Tool;
 use crate::results::Results;
 
@@ -15,41 +15,50 @@ pub fn findings(results: &Results) -> Vec<Finding> {
         .flat_map(|tool| {
             let groups = view.groups.iter();
             let of = groups.filter(move |group| group.cell.at("tool") == f64::from(tool as u8));
-            of.map(move |group| finding(tool, group)).collect::<Vec<_>>()
+            of.map(|group| finding(&view, tool, group)).collect::<Vec<_>>()
         })
         .collect()
 }
 
-fn finding(tool: Tool, group: &Group<'_>) -> Finding {
+fn finding(view: &View<'_>, tool: Tool, group: &Group<'_>) -> Finding {
     let statement = format!("{} and the lab's own load agree within 10 % in response time.", tool.name());
     let mean = |name: &str| group.value(name).map(|(estimate, _)| estimate.mean);
     let (outcome, evidence) = match (mean("tool-response"), mean("own-response")) {
-        (Some(theirs), Some(ours)) => judge(tool, theirs, ours),
+        (Some(theirs), Some(ours)) => {
+            let bearing = view.ratio_of((group, "tool-response"), (group, "own-response"));
+            let (outcome, said) = judge(tool, &bearing);
+            (outcome, format!("{theirs:.3} ms by the tool, {ours:.3} ms by ours: {said}"))
+        }
         _ if group.samples.iter().all(|sample| sample.failed.is_some()) => {
             let why = group.samples.iter().find_map(|sample| sample.failed.clone());
             (Outcome::NotShown, why.unwrap_or_default())
         }
-        _ => (Outcome::NotShown, why_not(tool).to_owned()),
+        _ => (Outcome::NotShown, why_longer(tool).to_owned()),
     };
     Finding { statement, outcome, evidence }
 }
 
-/// Which one is longer, by how much, and what is known about the tool if they do not agree.
-fn judge(tool: Tool, theirs: f64, ours: f64) -> (Outcome, String) {
-    let (slower, faster) = (theirs.max(ours), theirs.min(ours));
-    let more = slower / faster.max(1e-9) - 1.0;
-    let said = format!("{theirs:.3} ms by the tool, {ours:.3} ms by ours");
-    match more <= AGREED {
-        true => (Outcome::Holds, said),
-        false => {
-            let which = if theirs > ours { "the tool's is longer" } else { "ours is longer" };
-            (Outcome::DoesNotHold, format!("{said}: {which} by {:.0} %; {}", more * 100.0, why_not(tool)))
-        }
+/// By the interval of the tool's time over ours. What is known of a tool explains only why its time is the longer one.
+fn judge(tool: Tool, bearing: &Bearing) -> (Outcome, String) {
+    let (Bearing::Number(ratio) | Bearing::Direction(ratio) | Bearing::Equal(ratio)) = bearing else {
+        return (Outcome::NotShown, bearing.explained());
+    };
+    let (low, high) = ratio.interval;
+    let most = 1.0 + AGREED;
+    let said = format!("{} times, {}", short(ratio.value), bearing.explained());
+    if low > most {
+        (Outcome::DoesNotHold, format!("{said}; the tool's is longer: {}", why_longer(tool)))
+    } else if high < 1.0 / most {
+        (Outcome::DoesNotHold, format!("{said}; ours is longer, and why is not known"))
+    } else if high <= most && low >= 1.0 / most {
+        (Outcome::Holds, said)
+    } else {
+        (Outcome::NotShown, said)
     }
 }
 
-/// Why a tool's figure differs from ours.
-const fn why_not(tool: Tool) -> &'static str {
+/// Why a tool's time is longer than ours, or why there is none.
+const fn why_longer(tool: Tool) -> &'static str {
     match tool {
         Tool::Ping => {
             "ping takes the time of a reply from the kernel, but of a request before it is sent, and it sleeps between requests, so that each wakes it"
@@ -75,13 +84,29 @@ const fn why_not(tool: Tool) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analyse::Ratio;
+
+    fn of(tool: Tool, [low, value, high]: [f64; 3]) -> (Outcome, String) {
+        judge(tool, &Bearing::Number(Ratio { value, interval: (low, high), rounds: 3 }))
+    }
 
     #[test]
     fn times_agree_within_a_tenth_of_the_shorter_one() {
-        assert_eq!(judge(Tool::Ping, 0.2, 0.21).0, Outcome::Holds);
-        assert_eq!(judge(Tool::Ping, 0.2, 0.219).0, Outcome::Holds);
-        let (outcome, evidence) = judge(Tool::Ditg, 0.30, 0.20);
+        assert_eq!(of(Tool::Ping, [1.04, 1.05, 1.06]).0, Outcome::Holds);
+        assert_eq!(of(Tool::Ping, [0.92, 1.0, 1.095]).0, Outcome::Holds);
+        assert_eq!(of(Tool::Ping, [1.05, 1.09, 1.13]).0, Outcome::NotShown, "1.1 is within the interval");
+        assert_eq!(of(Tool::Ping, [0.88, 0.95, 1.0]).0, Outcome::NotShown);
+        let (outcome, evidence) = of(Tool::Ditg, [1.4, 1.5, 1.6]);
         assert_eq!(outcome, Outcome::DoesNotHold);
-        assert!(evidence.contains("the tool's is longer by 50 %; its receiver"), "{evidence}");
+        assert!(evidence.contains("the tool's is longer: its receiver"), "{evidence}");
+    }
+
+    #[test]
+    fn what_is_known_of_a_tool_does_not_explain_why_ours_is_longer() {
+        let (outcome, evidence) = of(Tool::Ditg, [0.5, 0.6, 0.7]);
+        assert_eq!(outcome, Outcome::DoesNotHold);
+        assert!(evidence.ends_with("ours is longer, and why is not known"), "{evidence}");
+        let nothing = Bearing::Nothing("a ratio takes 3 rounds, and here are 1".to_owned());
+        assert_eq!(judge(Tool::Ping, &nothing).0, Outcome::NotShown);
     }
 }

@@ -1,11 +1,12 @@
 //! The paper's statements.
 
-use crate::analyse::{Finding, Group, Outcome, View, not_comparable};
+use crate::analyse::{Bearing, Finding, Group, Outcome, View, short};
 use crate::results::{Results, Verdict};
+use std::ops::Range;
 
 /// What counts as half, and as twice: closer to it than to as much, or to a quarter and four times.
-const HALF: std::ops::Range<f64> = 0.35..0.71;
-const TWICE: std::ops::Range<f64> = 1.41..2.83;
+const HALF: Range<f64> = 0.35..0.71;
+const TWICE: Range<f64> = 1.41..2.83;
 /// Times that differ by this share or less are the same.
 const SAME: f64 = 0.1;
 /// Octets up to which IPv6 was ahead.
@@ -26,53 +27,55 @@ fn of(view: &View<'_>, device: &str) -> Vec<Finding> {
             group.cell.series == name && group.cell.device == device && says_something(group)
         })
     };
-    let finding = |statement: String, decided: Option<(bool, String)>| match decided {
-        Some((true, evidence)) => Finding { statement, outcome: Outcome::Holds, evidence },
-        Some((false, evidence)) => Finding { statement, outcome: Outcome::DoesNotHold, evidence },
+    let ratios = |name, (over, under)| -> Vec<(f64, Bearing)> {
+        let all = series(name).map(|group| (group.cell.at("octets"), ratio(view, group, over, under)));
+        all.filter(|(_, bearing)| interval(bearing).is_some()).collect()
+    };
+    let finding = |statement: String, decided: Option<(Outcome, String)>| {
+        match decided {
+        Some((outcome, evidence)) => Finding { statement, outcome, evidence },
         None => Finding {
             statement,
             outcome: Outcome::NotShown,
-            evidence: "two sizes or more are needed at which the tester was not at its limit".to_owned(),
+            evidence: "two sizes or more are needed at which three rounds have a ratio and the tester was not at its limit"
+                .to_owned(),
         },
+    }
     };
-    let grows = {
-        let sizes = ends(series("rtt"), "overhead");
-        sizes.map(|((least, at_least), (most, at_most))| {
-            let text = format!("{at_least:.3} ms at {least} octets, {at_most:.3} ms at {most}");
-            (at_most > at_least, text)
-        })
-    };
-    let slower = {
-        let through: Vec<_> = series("tcp").filter_map(|group| both(group)).collect();
-        let below = through.iter().filter(|(tunnel, native)| tunnel < native).count();
-        (through.len() > 1).then(|| {
-            let text = format!("{below} of {} sizes are slower through the tunnel", through.len());
-            (below == through.len(), text)
-        })
-    };
-    let tcp: Vec<_> =
-        series("tcp").filter_map(|group| Some((group.cell.at("octets"), both(group)?, group))).collect();
-    let half = (tcp.len() > 1).then(|| {
-        let share =
-            tcp.iter().map(|(_, (tunnel, native), _)| tunnel / native).sum::<f64>() / tcp.len() as f64;
-        (HALF.contains(&share), format!("{share:.2} × native IPv6's on average of {} sizes", tcp.len()))
+    let grows = ends(series("rtt")).map(|(first, last)| {
+        let bearing = view.ratio_of((last, "overhead"), (first, "overhead"));
+        let [least, most] = [first, last].map(|group| group.cell.at("octets"));
+        let outcome = match &bearing {
+            Bearing::Number(ratio) | Bearing::Direction(ratio) if ratio.value > 1.0 => Outcome::Holds,
+            Bearing::Number(_) | Bearing::Direction(_) | Bearing::Equal(_) => Outcome::DoesNotHold,
+            Bearing::Nothing(_) => Outcome::NotShown,
+        };
+        (outcome, format!("at {most} octets over {least}: {}, {}", bearing.text(), bearing.explained()))
     });
-    let times: Vec<_> = series("ditg").filter_map(|group| pair(group, ["tunnel-tcp", "ipv6-tcp"])).collect();
-    let twice = (!times.is_empty()).then(|| {
-        let ratio = times.iter().map(|(tunnel, native)| tunnel / native).sum::<f64>() / times.len() as f64;
-        (TWICE.contains(&ratio), format!("{ratio:.2} × on average of {} sizes", times.len()))
+    let tcp = ratios("tcp", ("tunnel", "ipv6"));
+    let has_two = tcp.len() > 1;
+    let slower = has_two.then(|| {
+        let count = tcp.iter().filter(|(_, bearing)| differs(bearing) == Some(false)).count();
+        let text = format!("{count} of {} sizes are slower through the tunnel", tcp.len());
+        (if count == tcp.len() { Outcome::Holds } else { Outcome::DoesNotHold }, text)
     });
-    let udp: Vec<_> = series("ditg").filter_map(|group| pair(group, ["tunnel-udp", "ipv6-udp"])).collect();
+    let half = has_two.then(|| on_average(&tcp, HALF, "native IPv6's"));
+    let times = ratios("ditg", ("tunnel-tcp", "ipv6-tcp"));
+    let twice = (!times.is_empty()).then(|| on_average(&times, TWICE, "native IPv6's"));
+    let udp = ratios("ditg", ("tunnel-udp", "ipv6-udp"));
     let same = (!udp.is_empty()).then(|| {
-        let count = udp.iter().filter(|(tunnel, native)| (tunnel / native - 1.0).abs() <= SAME).count();
-        (count == udp.len(), format!("within {:.0} % at {count} of {} sizes", SAME * 100.0, udp.len()))
+        let is_same = |(_, bearing): &(f64, Bearing)| {
+            interval(bearing).and_then(|it| within(it, 1.0 - SAME..1.0 + SAME))
+        };
+        let text = |count| format!("within {:.0} % at {count} of {} sizes", SAME * 100.0, udp.len());
+        all_of(udp.iter().map(is_same), text)
     });
-    let versions: Vec<_> =
-        tcp.iter().filter_map(|(octets, _, group)| Some((*octets, pair(group, ["ipv6", "ipv4"])?))).collect();
+    let versions = ratios("tcp", ("ipv6", "ipv4"));
     let ahead = (versions.len() > 1).then(|| {
-        let as_printed = |(octets, (six, four)): &&(f64, (f64, f64))| (six > four) == (*octets <= TURN);
-        let count = versions.iter().filter(as_printed).count();
-        (count == versions.len(), format!("so at {count} of {} sizes", versions.len()))
+        let as_printed = |(octets, bearing): &(f64, Bearing)| {
+            differs(bearing).map(|is_ahead| is_ahead == (*octets <= TURN))
+        };
+        all_of(versions.iter().map(as_printed), |count| format!("so at {count} of {} sizes", versions.len()))
     });
     let mut all = vec![
         finding(
@@ -113,7 +116,7 @@ fn of(view: &View<'_>, device: &str) -> Vec<Finding> {
 }
 
 /// Whether all pairs of nodes reach each other in each environment. Whether the tester was at its limit says nothing about that.
-fn connected(group: &Group<'_>) -> Option<(bool, String)> {
+fn connected(group: &Group<'_>) -> Option<(Outcome, String)> {
     let count = |name: String| Some(group.value(&name)?.0.mean);
     let pairs = ["ipv4", "ipv6", "tunnel"].map(|environment| {
         Some((count(format!("reached-{environment}"))?, count(format!("pairs-{environment}"))?))
@@ -121,30 +124,69 @@ fn connected(group: &Group<'_>) -> Option<(bool, String)> {
     let [Some(four), Some(six), Some(tunnel)] = pairs else { return None };
     let all = [("IPv4", four), ("IPv6", six), ("the tunnel", tunnel)];
     let text = all.map(|(name, (reached, tried))| format!("{reached:.0} of {tried:.0} pairs by {name}"));
-    Some((all.iter().all(|(_, (reached, tried))| reached == tried), text.join(", ")))
+    let is_all = all.iter().all(|(_, (reached, tried))| reached == tried);
+    Some((if is_all { Outcome::Holds } else { Outcome::DoesNotHold }, text.join(", ")))
 }
 
-/// The values through the tunnel and over native IPv6.
-fn both(group: &Group<'_>) -> Option<(f64, f64)> {
-    pair(group, ["tunnel", "ipv6"])
+/// A value over another one of the same row: a native load may have been at the tester's limit.
+fn ratio(view: &View<'_>, group: &Group<'_>, over: &str, under: &str) -> Bearing {
+    view.ratio_of((group, over), (group, under))
 }
 
-/// Two values, if each describes the device: a native load may have been at the tester's limit.
-fn pair(group: &Group<'_>, [one, other]: [&str; 2]) -> Option<(f64, f64)> {
-    if [one, other].iter().any(|name| not_comparable(group, name).is_some()) {
-        return None;
+fn interval(bearing: &Bearing) -> Option<(f64, f64)> {
+    match bearing {
+        Bearing::Number(ratio) | Bearing::Direction(ratio) | Bearing::Equal(ratio) => Some(ratio.interval),
+        Bearing::Nothing(_) => None,
     }
-    Some((group.value(one)?.0.mean, group.value(other)?.0.mean))
 }
 
-/// A value at the smallest and at the greatest size, if there are two.
-fn ends<'a, 'b: 'a>(
-    groups: impl Iterator<Item = &'a Group<'b>>,
-    value: &str,
-) -> Option<((f64, f64), (f64, f64))> {
-    let of = |group: &Group<'_>| Some((group.cell.at("octets"), group.value(value)?.0.mean));
-    let mut all: Vec<_> = groups.filter_map(of).collect();
-    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+/// Whether a ratio is above 1, if it differs from it by more than the noise.
+fn differs(bearing: &Bearing) -> Option<bool> {
+    match bearing {
+        Bearing::Number(ratio) | Bearing::Direction(ratio) => Some(ratio.value > 1.0),
+        Bearing::Equal(_) | Bearing::Nothing(_) => None,
+    }
+}
+
+/// Whether an interval is within a range; `None` if only a part of it is.
+fn within((low, high): (f64, f64), range: Range<f64>) -> Option<bool> {
+    match (range.contains(&low) && range.contains(&high), high < range.start || low >= range.end) {
+        (true, _) => Some(true),
+        (false, true) => Some(false),
+        (false, false) => None,
+    }
+}
+
+/// A statement that has to hold at each size, of which some may be uncertain.
+fn all_of(sizes: impl Iterator<Item = Option<bool>>, text: impl Fn(usize) -> String) -> (Outcome, String) {
+    let sizes: Vec<_> = sizes.collect();
+    let count = sizes.iter().filter(|it| **it == Some(true)).count();
+    let outcome = match (sizes.contains(&Some(false)), count == sizes.len()) {
+        (true, _) => Outcome::DoesNotHold,
+        (false, true) => Outcome::Holds,
+        (false, false) => Outcome::NotShown,
+    };
+    (outcome, text(count))
+}
+
+/// Whether the ratios of all sizes are in a range on average, with both ends of their intervals.
+fn on_average(sizes: &[(f64, Bearing)], range: Range<f64>, of_what: &str) -> (Outcome, String) {
+    let intervals: Vec<_> = sizes.iter().filter_map(|(_, bearing)| interval(bearing)).collect();
+    let mean = |all: Vec<f64>| (all.iter().map(|it| it.ln()).sum::<f64>() / all.len().max(1) as f64).exp();
+    let (low, high): (Vec<_>, Vec<_>) = intervals.into_iter().unzip();
+    let (low, high) = (mean(low), mean(high));
+    let outcome = match within((low, high), range) {
+        Some(true) => Outcome::Holds,
+        Some(false) => Outcome::DoesNotHold,
+        None => Outcome::NotShown,
+    };
+    (outcome, format!("{} to {} × {of_what} on average of {} sizes", short(low), short(high), sizes.len()))
+}
+
+/// The rows of the smallest and of the greatest size, if there are two.
+fn ends<'a, 'b: 'a>(groups: impl Iterator<Item = &'a Group<'b>>) -> Option<(&'a Group<'b>, &'a Group<'b>)> {
+    let mut all: Vec<_> = groups.collect();
+    all.sort_by(|a, b| a.cell.at("octets").total_cmp(&b.cell.at("octets")));
     match all[..] {
         [first, .., last] => Some((first, last)),
         _ => None,
@@ -162,14 +204,14 @@ mod tests {
     use crate::results::{Cell, Header, Sample, TesterCost, Unit, Value};
     use std::collections::BTreeMap;
 
-    fn row(series: &str, octets: f64, values: &[(&str, f64)]) -> Sample {
-        Sample {
+    fn row(series: &str, octets: f64, values: &[(&str, f64)]) -> Vec<Sample> {
+        let round = |repeat: u32| Sample {
             cell: Cell {
                 experiment: "tunnel-2012".to_owned(),
                 series: series.to_owned(),
                 device: "sixway".to_owned(),
                 point: BTreeMap::from([("octets".to_owned(), octets)]),
-                repeat: 0,
+                repeat,
             },
             started: String::new(),
             took: 1.0,
@@ -180,11 +222,12 @@ mod tests {
             not_measurable: BTreeMap::new(),
             verdict: Verdict::DeviceBound,
             tester: TesterCost::default(),
-            control: None,
+            control: Some(3.0 + 0.03 * f64::from(repeat)),
             commands: Vec::new(),
             raw: Vec::new(),
             failed: None,
-        }
+        };
+        (0..3).map(round).collect()
     }
 
     fn outcome(samples: Vec<Sample>, words: &str) -> Outcome {
@@ -198,11 +241,11 @@ mod tests {
         let flow = |reached| {
             let pairs = [("pairs-ipv4", 20.0), ("pairs-ipv6", 20.0), ("pairs-tunnel", 12.0)];
             let reached = [("reached-ipv4", 20.0), ("reached-ipv6", 20.0), ("reached-tunnel", reached)];
-            vec![row("flow", 64.0, &[pairs, reached].concat())]
+            row("flow", 64.0, &[pairs, reached].concat())
         };
         assert_eq!(outcome(flow(12.0), "all nodes that"), Outcome::Holds);
         assert_eq!(outcome(flow(11.0), "all nodes"), Outcome::DoesNotHold);
-        assert_eq!(outcome(vec![row("flow", 64.0, &[])], "all nodes"), Outcome::NotShown);
+        assert_eq!(outcome(row("flow", 64.0, &[]), "all nodes"), Outcome::NotShown);
     }
 
     #[test]
@@ -210,14 +253,14 @@ mod tests {
         let tcp = |octets, tunnel, six, four| {
             row("tcp", octets, &[("tunnel", tunnel), ("ipv6", six), ("ipv4", four)])
         };
-        let as_printed = || vec![tcp(64.0, 5.0, 10.0, 9.0), tcp(2_048.0, 6.0, 10.0, 11.0)];
+        let as_printed = || [tcp(64.0, 5.0, 10.0, 9.0), tcp(2_048.0, 6.0, 10.0, 11.0)].concat();
         assert_eq!(outcome(as_printed(), "half of the throughput"), Outcome::Holds);
         assert_eq!(outcome(as_printed(), "IPv6 is ahead"), Outcome::Holds);
-        let other = || vec![tcp(64.0, 9.5, 10.0, 11.0), tcp(2_048.0, 9.0, 10.0, 11.0)];
+        let other = || [tcp(64.0, 9.5, 10.0, 11.0), tcp(2_048.0, 9.0, 10.0, 11.0)].concat();
         assert_eq!(outcome(other(), "half of the throughput"), Outcome::DoesNotHold);
         assert_eq!(outcome(other(), "IPv6 is ahead"), Outcome::DoesNotHold);
         for words in ["half of the throughput", "IPv6 is ahead", "TCP is slower"] {
-            let one = || vec![tcp(64.0, 5.0, 10.0, 9.0)];
+            let one = || tcp(64.0, 5.0, 10.0, 9.0);
             assert_eq!(outcome(one(), words), Outcome::NotShown, "{words}: at one size");
             let mut tester = as_printed();
             for value in tester.iter_mut().filter_map(|sample| sample.values.get_mut("ipv6")) {
@@ -227,12 +270,34 @@ mod tests {
         }
         let ditg = |tcp, udp| {
             let values = [("tunnel-tcp", tcp), ("ipv6-tcp", 1.0), ("tunnel-udp", udp), ("ipv6-udp", 1.0)];
-            vec![row("ditg", 64.0, &values)]
+            row("ditg", 64.0, &values)
         };
         assert_eq!(outcome(ditg(1.9, 1.02), "twice the round-trip time"), Outcome::Holds);
         assert_eq!(outcome(ditg(1.2, 1.02), "twice the round-trip time"), Outcome::DoesNotHold);
         assert_eq!(outcome(ditg(1.9, 1.02), "UDP is the same"), Outcome::Holds);
         assert_eq!(outcome(ditg(1.9, 1.5), "UDP is the same"), Outcome::DoesNotHold);
         assert_eq!(outcome(Vec::new(), "UDP is the same"), Outcome::NotShown);
+    }
+
+    #[test]
+    fn a_growing_overhead_is_one_beyond_the_noise() {
+        let rtt = |octets, overhead| row("rtt", octets, &[("overhead", overhead)]);
+        let of =
+            |least, most| outcome([rtt(64.0, least), rtt(2_048.0, most)].concat(), "overhead in response");
+        assert_eq!(of(0.10, 0.20), Outcome::Holds);
+        assert_eq!(of(0.20, 0.10), Outcome::DoesNotHold);
+        assert_eq!(of(0.10, 0.101), Outcome::DoesNotHold, "the machine varied by as much");
+        assert_eq!(of(-0.01, 0.10), Outcome::NotShown, "there is no ratio of a negative time");
+        assert_eq!(outcome(rtt(64.0, 0.1), "overhead in response"), Outcome::NotShown);
+    }
+
+    #[test]
+    fn an_interval_that_is_partly_in_a_range_shows_nothing() {
+        assert_eq!(within((0.4, 0.6), HALF), Some(true));
+        assert_eq!((within((0.6, 0.8), HALF), within((0.3, 0.4), HALF)), (None, None));
+        assert_eq!((within((0.8, 0.9), HALF), within((0.1, 0.2), HALF)), (Some(false), Some(false)));
+        let text = |count: usize| count.to_string();
+        assert_eq!(all_of([Some(true), None].into_iter(), text), (Outcome::NotShown, "1".to_owned()));
+        assert_eq!(all_of([Some(false), None].into_iter(), text).0, Outcome::DoesNotHold);
     }
 }
