@@ -103,8 +103,9 @@ fn cpu_of(process: u32, reception: &Reception) -> Result<CpuReading> {
         Reception::NotCounted => CpuReading::of(own, CpuSource::Process),
         Reception::Threads(threads) => CpuReading::with_received(own, threads.cpu()?, CpuSource::Process),
         Reception::Interrupts(Some(core)) => {
-            let interrupts = core_time(Some(*core))?.interrupts;
-            CpuReading::with_received(own, interrupts, CpuSource::ProcessAndInterrupts)
+            let core = core_time(Some(*core))?;
+            let reading = CpuReading::with_received(own, core.interrupts, CpuSource::ProcessAndInterrupts);
+            CpuReading { core_busy: core.busy, ..reading }
         }
         Reception::Interrupts(None) => {
             let others = core_time(None)?.busy.saturating_sub(own);

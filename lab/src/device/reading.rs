@@ -13,6 +13,8 @@ pub struct CpuReading {
     pub spent: Duration,
     /// The part of it that is the kernel's work on received packets.
     pub received: Duration,
+    /// How long the device's core was busy, if its interrupts are in the time: part of them is in that of the process, too.
+    pub core_busy: Duration,
     /// How it was found.
     pub source: CpuSource,
 }
@@ -28,22 +30,36 @@ impl CpuReading {
             | CpuSource::Interrupts
             | CpuSource::Shared => spent,
         };
-        Self { spent, received, source }
+        Self { spent, received, core_busy: Duration::ZERO, source }
     }
 
     /// A process's time, and that of the kernel's work on packets that it receives for it.
     #[must_use]
     pub const fn with_received(process: Duration, received: Duration, source: CpuSource) -> Self {
-        Self { spent: process.saturating_add(received), received, source }
+        Self { spent: process.saturating_add(received), received, core_busy: Duration::ZERO, source }
     }
 
-    /// What was spent since an earlier reading.
+    /// What was spent since an earlier reading: with interrupts of a core, not more than the core was busy, and not less than the process.
     #[must_use]
-    pub const fn since(&self, before: &Self) -> Self {
-        Self {
-            spent: self.spent.saturating_sub(before.spent),
-            received: self.received.saturating_sub(before.received),
-            source: self.source,
+    pub fn since(&self, before: &Self) -> Self {
+        let spent = self.spent.saturating_sub(before.spent);
+        let received = self.received.saturating_sub(before.received);
+        let core_busy = self.core_busy.saturating_sub(before.core_busy);
+        let process = spent.saturating_sub(received);
+        let spent = match self.source {
+            CpuSource::ProcessAndInterrupts => spent.min(core_busy.max(process)),
+            _ => spent,
+        };
+        Self { spent, received: spent.saturating_sub(process), core_busy, source: self.source }
+    }
+
+    /// Whether the device is a process, with which threads that receive for it share a core.
+    #[must_use]
+    pub const fn is_process(&self) -> bool {
+        match self.source {
+            CpuSource::Process | CpuSource::ProcessAndInterrupts => true,
+            CpuSource::Shared => !self.without_received().is_zero(),
+            CpuSource::KernelThreads | CpuSource::Interrupts | CpuSource::Machine => false,
         }
     }
 
@@ -70,17 +86,6 @@ pub enum CpuSource {
     Machine,
     /// Of all CPUs of this machine, on the load and on what answers it, too: where received packets cannot be put on the device's core.
     Shared,
-}
-
-impl CpuSource {
-    /// Whether the device is a process, with which threads that receive for it share a core.
-    #[must_use]
-    pub const fn is_process(self) -> bool {
-        match self {
-            Self::Process | Self::ProcessAndInterrupts | Self::Shared => true,
-            Self::KernelThreads | Self::Interrupts | Self::Machine => false,
-        }
-    }
 }
 
 /// Memory that a device uses.
@@ -119,6 +124,8 @@ pub struct Change {
 #[cfg(test)]
 mod tests {
     use super::MemoryReading::{Exact, NotMeasurable, Uncertain};
+    use super::{CpuReading, CpuSource};
+    use std::time::Duration;
 
     #[test]
     fn a_sum_is_as_uncertain_as_its_parts() {
@@ -128,5 +135,25 @@ mod tests {
         assert_eq!(Uncertain(3, "a table").plus(Uncertain(3, "another")), Uncertain(6, "a table"));
         assert_eq!(Exact(2).plus(NotMeasurable("why")), NotMeasurable("why"));
         assert_eq!(NotMeasurable("why").plus(Uncertain(3, "a table")), NotMeasurable("why"));
+    }
+
+    #[test]
+    fn interrupts_that_are_in_a_process_count_once() {
+        let milliseconds = Duration::from_millis;
+        let at = |process, received, core_busy| CpuReading {
+            core_busy: milliseconds(core_busy),
+            ..CpuReading::with_received(
+                milliseconds(process),
+                milliseconds(received),
+                CpuSource::ProcessAndInterrupts,
+            )
+        };
+        let since = |later: CpuReading| {
+            let since = later.since(&at(100, 50, 1_000));
+            (since.spent.as_millis(), since.received.as_millis())
+        };
+        assert_eq!(since(at(130, 70, 1_200)), (50, 20), "the core did more");
+        assert_eq!(since(at(130, 70, 1_040)), (40, 10), "half of the interrupts were in the process");
+        assert_eq!(since(at(130, 70, 1_000)), (30, 0), "ticks have seen nothing yet");
     }
 }

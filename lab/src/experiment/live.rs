@@ -237,7 +237,8 @@ impl Load for Stream<'_> {
     }
 }
 
-/// A device's CPU time with that of threads that do all that was counted as its reception: they may be those of the device itself.
+/// A device's CPU time with that of the threads of the links that frames pass: they may be threads of the device itself, which has more if it has
+/// other links. What is received on these by interrupts is left out: ticks would be less exact than it is small.
 fn received_by(threads: Duration, own: &CpuReading) -> CpuReading {
     let process = own.without_received();
     match own.source {
@@ -246,7 +247,10 @@ fn received_by(threads: Duration, own: &CpuReading) -> CpuReading {
         CpuSource::Shared if process.is_zero() => *own,
         CpuSource::Machine => CpuReading::with_received(process, threads, CpuSource::Machine),
         CpuSource::KernelThreads => CpuReading::with_received(process, threads, CpuSource::KernelThreads),
-        CpuSource::Process | CpuSource::ProcessAndInterrupts | CpuSource::Shared => {
+        CpuSource::Process => {
+            CpuReading::with_received(process, threads.max(own.received), CpuSource::Process)
+        }
+        CpuSource::ProcessAndInterrupts | CpuSource::Shared => {
             CpuReading::with_received(process, threads, CpuSource::Process)
         }
     }
@@ -306,6 +310,9 @@ mod tests {
             let counted = read(source);
             assert_eq!((counted.spent, counted.source), (milliseconds(75), CpuSource::Process), "{source:?}");
         }
+        let with_more_links =
+            CpuReading::with_received(milliseconds(5), milliseconds(90), CpuSource::Process);
+        assert_eq!(received_by(milliseconds(70), &with_more_links), with_more_links);
         let kernel = received_by(milliseconds(70), &CpuReading::of(milliseconds(60), CpuSource::Interrupts));
         assert_eq!(kernel, CpuReading::of(milliseconds(70), CpuSource::KernelThreads));
         let shared = CpuReading::of(milliseconds(900), CpuSource::Shared);

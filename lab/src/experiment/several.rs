@@ -22,14 +22,19 @@ impl Several<'_> {
         let core = readings.iter().filter(of_core).map(|it| it.received).max();
         let own = readings.iter().filter(|it| !of_core(it));
         let threads: Duration = own.clone().map(|it| it.received).sum();
-        let received = threads + core.unwrap_or_default();
+        // Threads are not among the interrupts that a meter reads of the core: with these they count as the process's.
+        let (process, received) = match core {
+            Some(core) => (sum(CpuReading::without_received) + threads, core),
+            None => (sum(CpuReading::without_received), threads),
+        };
         let is_kernel = readings.iter().all(|it| it.source == CpuSource::Interrupts);
         let source = match (core, own.map(|it| it.source).next()) {
             (Some(_), _) if is_kernel => CpuSource::Interrupts,
             (Some(_), _) => CpuSource::ProcessAndInterrupts,
             (None, source) => source.unwrap_or(CpuSource::Process),
         };
-        CpuReading::with_received(sum(CpuReading::without_received), received, source)
+        let core_busy = readings.iter().map(|it| it.core_busy).max().unwrap_or_default();
+        CpuReading { core_busy, ..CpuReading::with_received(process, received, source) }
     }
 }
 
@@ -80,6 +85,11 @@ mod tests {
         assert_eq!(sum(&[at_tc, core]), at_tc);
         let at_xdp = with(10, 40, CpuSource::Process);
         assert_eq!(sum(&[at_xdp, at_xdp]), with(20, 80, CpuSource::Process), "threads are a device's own");
+        assert_eq!(
+            sum(&[at_xdp, core]),
+            with(50, 100, CpuSource::ProcessAndInterrupts),
+            "threads are no interrupts"
+        );
         let machine = reading(900, CpuSource::Shared);
         assert_eq!(sum(&[machine, process, machine]), with(30, 870, CpuSource::Shared));
     }

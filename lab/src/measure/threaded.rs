@@ -95,7 +95,9 @@ impl ReceivingThreads {
 fn threads_of(network: &Network, host: &str, device: &str) -> Result<Vec<i32>> {
     let of_device = |(_, name): &&(i32, String)| is_of(name, device);
     let known = network.threads_of(host, device);
-    if !known.is_empty() {
+    let now = receiving_threads()?;
+    let is_there = |thread: &i32| now.iter().any(|entry| entry.0 == *thread && of_device(&entry));
+    if !known.is_empty() && known.iter().all(is_there) {
         return Ok(known);
     }
     let mut ethtool = command("ethtool")?;

@@ -93,7 +93,8 @@ impl Value {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// The device's core was busy, and the tester's were not; or a table of the device was full.
+    /// The device's core was busy, or it lost more than a tenth of a load above its capacity, and the tester's were not; or a table of the
+    /// device was full.
     DeviceBound,
     /// The tester was at its limit: only cost for each packet may be compared.
     TesterBound {

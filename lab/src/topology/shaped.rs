@@ -32,7 +32,9 @@ impl Network {
         let words =
             format!("qdisc replace dev {device} root tbf rate {rate:.0}bit burst {burst} limit {limit}");
         self.run_words(host, "tc", &words)?;
-        self.run_words(host, "ethtool", &format!("-K {device} tso off gso off gro off"))
+        // Threads that receive for a link end without GRO, and with theirs nothing is joined.
+        let gro = if self.threads_of(host, device).is_empty() { "off" } else { "on" };
+        self.run_words(host, "ethtool", &format!("-K {device} tso off gso off gro {gro}"))
     }
 
     /// Limits a link in both directions.

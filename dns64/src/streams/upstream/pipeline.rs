@@ -22,7 +22,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 const OUTSTANDING: usize = 4 * IN_FLIGHT;
 /// Octets of a header (RFC 1035 §4.1.1).
 const HEADER: usize = 12;
-/// Longest time for the replies that arrived before a connection broke: they are in the socket's buffer already.
+/// Longest time for the replies that arrived before a connection broke: they are in the socket's buffer already, or never come.
 const LAST_REPLIES: Duration = Duration::from_millis(250);
 
 struct Flying {
@@ -266,6 +266,8 @@ mod tests {
     /// A connection that the upstream has reset after it had replied: what arrived can be read, and nothing can be sent.
     struct Reset {
         arrived: Vec<u8>,
+        /// It does not end when all is read.
+        is_open: bool,
     }
 
     impl AsyncRead for Reset {
@@ -275,7 +277,10 @@ mod tests {
             room: &mut ReadBuf<'_>,
         ) -> Poll<io::Result<()>> {
             if self.arrived.is_empty() {
-                return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+                return match self.is_open {
+                    true => Poll::Pending,
+                    false => Poll::Ready(Err(io::ErrorKind::ConnectionReset.into())),
+                };
             }
             room.put_slice(&std::mem::take(&mut self.arrived));
             Poll::Ready(Ok(()))
@@ -298,6 +303,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_reply_that_arrived_before_a_reset_is_not_lost() {
+        for is_open in [false, true] {
+            let start = Instant::now();
+            one_reply_is_read(is_open).await;
+            assert!(start.elapsed() < 8 * LAST_REPLIES, "others are not waited for");
+        }
+    }
+
+    async fn one_reply_is_read(is_open: bool) {
         let backlog = Backlog::default();
         let payer = Payer::of("2001:db8::1".parse().unwrap(), 64, false);
         let mut waiting = Vec::new();
@@ -309,7 +322,7 @@ mod tests {
         }
         let mut arrived = Vec::new();
         append(&mut arrived, &[0; HEADER]);
-        let end = run(Reset { arrived }, &backlog).await;
+        let end = run(Reset { arrived, is_open }, &backlog).await;
         assert_eq!((end.answered, end.unanswered.len()), (1, 1), "{end:?}");
         assert_eq!(end.unanswered[0].query.message[..2], [8, 8], "the ID of the resolver");
         assert!(end.fault.is_some_and(|fault| fault.failure == Failure::Closed));

@@ -4,7 +4,7 @@ use super::scene::{Scene, any};
 use super::topology::Path;
 use crate::failure::{Failure, Result};
 use crate::load::{
-    CallReport, Calls, EchoSweep, From, Histogram, HttpFetch, HttpServer, Load as _, Outcome, Pace,
+    CallReport, Calls, EchoSweep, From, Gaps, Histogram, HttpFetch, HttpServer, Load as _, Outcome, Pace,
     TransactionKind, Transactions, Until, histogram,
 };
 use crate::measure::{Capture, Captured, exchanges, handshakes};
@@ -16,9 +16,9 @@ use std::time::Duration;
 
 /// One at a time, without a pause.
 const ONE: Pace = Pace::Closed { in_flight: 1, pause: Duration::ZERO, resend: None };
-/// One echo request at a time, with a pause: without one, requests of 1,400 octets fill a link of 100 Mbit/s by themselves, and wait for one another
-/// in its queues.
-const PAUSED: Pace = Pace::Closed { in_flight: 1, pause: Duration::from_millis(5), resend: None };
+/// Echo requests 5 ms apart: without a pause, those of 1,400 octets fill a link of 100 Mbit/s by themselves, and wait for one another in its
+/// queues.
+const SPACED: Pace = Pace::Open { per_second: 200.0, gaps: Gaps::Even };
 
 const CONNECTIONS: u16 = 7_000;
 const HTTP: u16 = 80;
@@ -136,19 +136,18 @@ pub fn calls(scene: &Scene, path: &Path, count: u32, talk: Duration) -> Result<(
     Ok((report, Seen::of(answers, &client, &server)))
 }
 
-/// Echo requests with the paper's data, one at a time, with pauses.
+/// Echo requests with the paper's data and one identifier, as `ping` has.
 pub fn echoes(scene: &Scene, path: &Path, count: u16) -> Result<Outcome> {
     let (from, header) = match path.server {
         IpAddr::V4(_) => (From::Ipv4, IPV4_HEADER),
         IpAddr::V6(_) => (From::Native, IPV6_HEADER),
     };
     let octets = header + ICMP_HEADER + PING;
-    let flow = vec![path.server; usize::from(count)];
-    let sweep = EchoSweep { from, flows: vec![flow], each: 1, octets };
+    let sweep = EchoSweep { from, flows: vec![vec![path.server]], each: count, octets };
     let core = scene.cores().tester;
     scene.network().host("client")?.enter(|| {
         core.map_or(Ok(()), pin_thread)?;
-        sweep.run(PAUSED, Until::Done)
+        sweep.run(SPACED, Until::Count(count.into()))
     })?
 }
 

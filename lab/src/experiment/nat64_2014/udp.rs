@@ -81,7 +81,7 @@ impl Udp {
             }),
         };
         let running = line.device.start(&place, &task)?;
-        let is_process = running.cpu()?.source.is_process();
+        let is_process = running.cpu()?.is_process();
         let ends = (("client1", "up0"), ("responder", "up0"));
         let live = Live::new(&network, line.cores, ends, ("translator", ["in0", "out0"]), is_process)?;
         Ok(Self { running, live, cores: line.cores, time: time(line.asked.scale) })

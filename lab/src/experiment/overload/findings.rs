@@ -96,10 +96,9 @@ fn spares(samples: &[Sample], device: &str, through: &str) -> Finding {
 fn unless_busy(busy: bool) -> String {
     match busy {
         true => String::new(),
-        false => format!(
-            "; above its capacity it lost less than a tenth, and its core was less than {:.0} % busy",
-            BUSY * 100.0
-        ),
+        false => {
+            "; in no row above its capacity was it at its limit: it lost less than a tenth, or the tester was at its limit".to_owned()
+        }
     }
 }
 
@@ -167,5 +166,20 @@ mod tests {
             "nothing above the capacity"
         );
         assert_eq!(outcome(&[(0.9, 90.0), (2.0, 70.0)], 0.5), Outcome::NotShown, "it was not at its limit");
+    }
+
+    #[test]
+    fn a_row_that_lost_a_tenth_shows_something_though_its_core_had_time() {
+        let of = |verdict: Verdict| {
+            let mut above = sample(2.0, 30.0, 0.5);
+            above.verdict = verdict;
+            let samples = vec![sample(0.9, 90.0, 0.5), above];
+            let said = findings(&Results { header: Header::default(), samples });
+            (said[0].outcome, said[0].evidence.clone())
+        };
+        assert_eq!(of(Verdict::DeviceBound).0, Outcome::DoesNotHold);
+        let (outcome, evidence) = of(Verdict::TesterBound { why: String::new() });
+        assert_eq!(outcome, Outcome::NotShown);
+        assert!(evidence.contains("or the tester was at its limit"), "{evidence}");
     }
 }

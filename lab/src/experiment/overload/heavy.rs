@@ -33,7 +33,7 @@ impl Heavy {
             return Ok(Self { live: None });
         }
         scene.expect_frames()?;
-        let is_process = scene.running.cpu()?.source.is_process();
+        let is_process = scene.running.cpu()?.is_process();
         let (ends, links) = ((("heavy", "up0"), ("server", "up0")), ("device", ["in0", "out0"]));
         Ok(Self { live: Some(Live::new(&scene.network, scene.cores, ends, links, is_process)?) })
     }

@@ -29,7 +29,7 @@ const ABOVE: f64 = 1.5;
 const PORTS: [u16; 2] = [7_100, 7_200];
 /// A tester that offers less than this share of what is requested is the limit.
 const ENOUGH: f64 = 0.9;
-/// A device that does not forward more than this share of what is offered is at its limit.
+/// Above its capacity, a device that loses more than this share of what is offered is at its limit.
 const DROPPED: f64 = 0.1;
 
 /// How long a row is loaded: ten seconds at scale 1.
@@ -154,9 +154,10 @@ fn fell_short(offered: f64, load: f64, capacity: f64) -> Option<String> {
         .then(|| format!("the tester offered {reached:.2} × the device's capacity in place of {load} ×"))
 }
 
-/// Whether a device was at its limit, by what it did not forward of what the tester offered, wherever its time went.
-fn dropped(offered: f64, goodput: f64) -> bool {
-    goodput < (1.0 - DROPPED) * offered
+/// Whether a device was at its limit, by what it did not forward of what the tester offered, wherever its time went. Below its capacity the light
+/// subscriber's packets, whose number is an estimate, are a large part.
+fn dropped(load: f64, offered: f64, goodput: f64) -> bool {
+    load > 1.0 && goodput < (1.0 - DROPPED) * offered
 }
 
 impl Stage for Loaded {
@@ -193,7 +194,7 @@ impl Stage for Loaded {
         sheet.value("heavy-loss", (1.0 - goodput / offered.max(1.0)).max(0.0), Unit::Lost);
         match fell_short(offered, cell.at("load"), self.capacity) {
             Some(why) => sheet.limited_by_tester(why),
-            None if dropped(offered, goodput) => sheet.device_has_dropped(),
+            None if dropped(cell.at("load"), offered, goodput) => sheet.device_has_dropped(),
             None => {}
         }
         sheet.times("established", &light.established.latency)?;
@@ -224,7 +225,8 @@ mod tests {
 
     #[test]
     fn a_device_that_loses_more_than_a_tenth_is_at_its_limit() {
-        assert!(dropped(1_148_824.0, 76_431.0) && dropped(100.0, 89.0));
-        assert!(!dropped(100.0, 91.0) && !dropped(0.0, 0.0));
+        assert!(dropped(10.0, 1_148_824.0, 76_431.0) && dropped(1.2, 100.0, 89.0));
+        assert!(!dropped(1.2, 100.0, 91.0) && !dropped(2.0, 0.0, 0.0));
+        assert!(!dropped(0.1, 100.0, 50.0), "below its capacity");
     }
 }

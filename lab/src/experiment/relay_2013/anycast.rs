@@ -1,7 +1,7 @@
 //! The asymmetric way (RFC 3068): a host sends to the nearest of two relays with the anycast address, and answers come back by the other one.
 
 use super::load::{EACH, HOSTS, OCTETS, host_address, sweep};
-use crate::device::{Forward, Place, Relay6to4, Running, Task, TaskKind};
+use crate::device::{CpuSource, Forward, Place, Relay6to4, Running, Task, TaskKind};
 use crate::experiment::contract::{Line, Stage};
 use crate::experiment::measured::measure;
 use crate::experiment::sheet::Sheet;
@@ -42,7 +42,7 @@ impl Anycast {
     /// Something does not start.
     pub fn build(line: &Line<'_>) -> Result<Self> {
         let native = !line.device.tasks().contains(&TaskKind::Relay6to4);
-        let network = Arc::new(network(native)?);
+        let network = Arc::new(network(native, line.cores)?);
         let task =
             if native { Task::Forward(Forward) } else { Task::Relay6to4(Relay6to4 { address: ANYCAST }) };
         let start = |host: &'static str| {
@@ -93,7 +93,7 @@ fn sent(text: &str, link: &str) -> Option<u64> {
     line.split_whitespace().nth(9)?.parse().ok()
 }
 
-fn network(native: bool) -> Result<Network> {
+fn network(native: bool, cores: Cores) -> Result<Network> {
     let network = Network::new(&[HOSTS[0], "switch", RELAYS[0].0, RELAYS[1].0, "responder1"])?;
     let switch = network.host("switch")?;
     switch.sysctl("ipv6/conf/default/disable_ipv6", "1")?;
@@ -135,17 +135,25 @@ fn network(native: bool) -> Result<Network> {
             network.route(HOSTS[0], &format!("default via {a:x}:{b:x}:{c:x}::2"))?;
         }
     }
+    if let Cores { device: Some(device), tester: Some(tester) } = cores {
+        for (relay, ..) in RELAYS {
+            for link in ["four", "six"] {
+                network.receive_on(relay, link, device)?;
+                network.receive_on("switch", &format!("{relay}-{link}"), tester)?;
+            }
+        }
+    }
     Ok(network)
 }
 
 impl Stage for Anycast {
     fn measure(&mut self, _cell: &Cell, sheet: &mut Sheet) -> Result<()> {
         let counts = |it: &Self| Ok::<_, Failure>([it.sent(0, "six")?, it.sent(1, "four")?]);
-        let (before, other) = (counts(self)?, self.relays[1].cpu()?);
+        let (before, others) = (counts(self)?, self.relays[1].cpu()?);
         let measured =
             measure(self.relays[0].as_ref(), (self.cores, Reading::Ticks), sheet, || self.load(self.scale))?;
         let (after, outcome) = (counts(self)?, &measured.outcome);
-        let back = self.relays[1].cpu()?.spent.saturating_sub(other.spent);
+        let back = self.relays[1].cpu()?.since(&others);
         sheet.value("sent", outcome.sent as f64, Unit::Count);
         sheet.value("loss", outcome.loss(), Unit::Lost);
         sheet.value("requests", outcome.per_second(), Unit::PerSecond);
@@ -153,8 +161,11 @@ impl Stage for Anycast {
         sheet.value("there", (after[0] - before[0]) as f64, Unit::Count);
         sheet.value("back", (after[1] - before[1]) as f64, Unit::Count);
         let each = |spent: Duration| spent.as_nanos() as f64 / outcome.answered.max(1) as f64;
-        sheet.value("cpu-there", each(measured.spent), Unit::NanosecondsPerPacket);
-        sheet.value("cpu-back", each(back), Unit::NanosecondsPerPacket);
+        // Interrupts of the core are those of both relays.
+        if matches!(back.source, CpuSource::Process) {
+            sheet.value("cpu-there", each(measured.spent), Unit::NanosecondsPerPacket);
+            sheet.value("cpu-back", each(back.spent), Unit::NanosecondsPerPacket);
+        }
         Ok(())
     }
 }

@@ -153,16 +153,6 @@ const HEADLINES: &[Headline] = &[
         today: Today::Nothing("FreeBSD does not run here"),
     },
     Headline {
-        statement: "Linux sit over FreeBSD stf: requests a second with ten hosts (here: CPU time of a packet with four hosts, Sixway on a TUN device over Sixway with XDP)",
-        published: 3.52,
-        today: Today::Ratio {
-            series: "icmp",
-            point: &[("hosts", 4.0)],
-            value: "cpu-per-packet",
-            devices: ("sixway", "sixway-xdp"),
-        },
-    },
-    Headline {
         statement: "Linux sit over NetBSD stf: requests a second with ten hosts",
         published: 2.22,
         today: Today::Nothing("NetBSD does not run here"),

@@ -35,7 +35,7 @@ pub struct FrameBench {
 
 /// The way for frames through the scene's device.
 pub fn live(scene: &Scene) -> Result<Live> {
-    let is_process = scene.running.cpu()?.source.is_process();
+    let is_process = scene.running.cpu()?.is_process();
     let ends = (("near", "up0"), ("far", "up0"));
     Live::new(&scene.ends.network, scene.ends.cores, ends, ("device", ["in0", "out0"]), is_process)
 }

@@ -1,4 +1,4 @@
-//! Whether a tool and our own load agree, and why not if they do not.
+//! Whether a tool and our own load agree, and what is known about the tool if its times are longer.
 
 use crate::analyse::{Bearing, Finding, Group, Outcome, View, short};
 use crate::probe::Tool;
@@ -85,6 +85,8 @@ const fn why_longer(tool: Tool) -> &'static str {
 mod tests {
     use super::*;
     use crate::analyse::Ratio;
+    use crate::results::{Cell, Header, Sample, TesterCost, Unit, Value, Verdict};
+    use std::collections::BTreeMap;
 
     fn of(tool: Tool, [low, value, high]: [f64; 3]) -> (Outcome, String) {
         judge(tool, &Bearing::Number(Ratio { value, interval: (low, high), rounds: 3 }))
@@ -108,5 +110,46 @@ mod tests {
         assert!(evidence.ends_with("ours is longer, and why is not known"), "{evidence}");
         let nothing = Bearing::Nothing("a ratio takes 3 rounds, and here are 1".to_owned());
         assert_eq!(judge(Tool::Ping, &nothing).0, Outcome::NotShown);
+    }
+
+    fn rounds(theirs: f64, ours: f64) -> Vec<Sample> {
+        let value = |it: f64| Value::one(it, Unit::Milliseconds);
+        let round = |repeat: u32| Sample {
+            cell: Cell {
+                experiment: "tools".to_owned(),
+                series: "agreement".to_owned(),
+                device: "kernel".to_owned(),
+                point: BTreeMap::from([("tool".to_owned(), f64::from(Tool::Ping as u8))]),
+                repeat,
+            },
+            started: String::new(),
+            took: 1.0,
+            values: BTreeMap::from([
+                ("tool-response".to_owned(), value(theirs)),
+                ("own-response".to_owned(), value(ours)),
+            ]),
+            not_measurable: BTreeMap::new(),
+            verdict: Verdict::NotLoaded,
+            tester: TesterCost::default(),
+            control: Some(3.0 + 0.03 * f64::from(repeat)),
+            commands: Vec::new(),
+            raw: Vec::new(),
+            failed: None,
+        };
+        (0..3).map(round).collect()
+    }
+
+    #[test]
+    fn a_tools_time_is_divided_by_ours() {
+        let of = |theirs, ours| {
+            let results = Results { header: Header::default(), samples: rounds(theirs, ours) };
+            findings(&results).into_iter().map(|it| (it.outcome, it.evidence)).next().unwrap()
+        };
+        assert_eq!(of(0.200, 0.201).0, Outcome::Holds, "equal, and so within a tenth");
+        let (outcome, evidence) = of(0.3, 0.2);
+        assert_eq!(outcome, Outcome::DoesNotHold);
+        assert!(evidence.starts_with("0.300 ms by the tool, 0.200 ms by ours: 1.50 times"), "{evidence}");
+        assert!(evidence.contains("the tool's is longer"), "{evidence}");
+        assert!(of(0.2, 0.3).1.contains("ours is longer"));
     }
 }

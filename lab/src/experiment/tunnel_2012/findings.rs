@@ -1,6 +1,6 @@
 //! The paper's statements.
 
-use crate::analyse::{Bearing, Finding, Group, Outcome, View, short};
+use crate::analyse::{Bearing, Finding, Group, Outcome, View, not_comparable, short};
 use crate::results::{Results, Verdict};
 use std::ops::Range;
 
@@ -27,9 +27,12 @@ fn of(view: &View<'_>, device: &str) -> Vec<Finding> {
             group.cell.series == name && group.cell.device == device && says_something(group)
         })
     };
-    let ratios = |name, (over, under)| -> Vec<(f64, Bearing)> {
-        let all = series(name).map(|group| (group.cell.at("octets"), ratio(view, group, over, under)));
-        all.filter(|(_, bearing)| interval(bearing).is_some()).collect()
+    let ratios = |name: &'static str, (over, under): (&str, &str)| -> Vec<(f64, Bearing)> {
+        let measured = series(name)
+            .filter(|group| [over, under].iter().all(|value| not_comparable(group, value).is_none()));
+        measured
+            .map(|group| (group.cell.at("octets"), view.ratio_of((group, over), (group, under))))
+            .collect()
     };
     let finding = |statement: String, decided: Option<(Outcome, String)>| {
         match decided {
@@ -37,7 +40,7 @@ fn of(view: &View<'_>, device: &str) -> Vec<Finding> {
         None => Finding {
             statement,
             outcome: Outcome::NotShown,
-            evidence: "two sizes or more are needed at which three rounds have a ratio and the tester was not at its limit"
+            evidence: "too few rows have a ratio: that takes three rounds and a tester that was not at its limit, and most statements take two sizes"
                 .to_owned(),
         },
     }
@@ -47,17 +50,18 @@ fn of(view: &View<'_>, device: &str) -> Vec<Finding> {
         let [least, most] = [first, last].map(|group| group.cell.at("octets"));
         let outcome = match &bearing {
             Bearing::Number(ratio) | Bearing::Direction(ratio) if ratio.value > 1.0 => Outcome::Holds,
-            Bearing::Number(_) | Bearing::Direction(_) | Bearing::Equal(_) => Outcome::DoesNotHold,
-            Bearing::Nothing(_) => Outcome::NotShown,
+            Bearing::Number(_) | Bearing::Direction(_) => Outcome::DoesNotHold,
+            Bearing::Equal(_) | Bearing::Nothing(_) => Outcome::NotShown,
         };
         (outcome, format!("at {most} octets over {least}: {}, {}", bearing.text(), bearing.explained()))
     });
     let tcp = ratios("tcp", ("tunnel", "ipv6"));
     let has_two = tcp.len() > 1;
     let slower = has_two.then(|| {
-        let count = tcp.iter().filter(|(_, bearing)| differs(bearing) == Some(false)).count();
-        let text = format!("{count} of {} sizes are slower through the tunnel", tcp.len());
-        (if count == tcp.len() { Outcome::Holds } else { Outcome::DoesNotHold }, text)
+        let is_slower = |(_, bearing): &(f64, Bearing)| differs(bearing).map(|is_faster| !is_faster);
+        all_of(tcp.iter().map(is_slower), |count| {
+            format!("{count} of {} sizes are slower through the tunnel", tcp.len())
+        })
     });
     let half = has_two.then(|| on_average(&tcp, HALF, "native IPv6's"));
     let times = ratios("ditg", ("tunnel-tcp", "ipv6-tcp"));
@@ -128,11 +132,6 @@ fn connected(group: &Group<'_>) -> Option<(Outcome, String)> {
     Some((if is_all { Outcome::Holds } else { Outcome::DoesNotHold }, text.join(", ")))
 }
 
-/// A value over another one of the same row: a native load may have been at the tester's limit.
-fn ratio(view: &View<'_>, group: &Group<'_>, over: &str, under: &str) -> Bearing {
-    view.ratio_of((group, over), (group, under))
-}
-
 fn interval(bearing: &Bearing) -> Option<(f64, f64)> {
     match bearing {
         Bearing::Number(ratio) | Bearing::Direction(ratio) | Bearing::Equal(ratio) => Some(ratio.interval),
@@ -169,18 +168,25 @@ fn all_of(sizes: impl Iterator<Item = Option<bool>>, text: impl Fn(usize) -> Str
     (outcome, text(count))
 }
 
-/// Whether the ratios of all sizes are in a range on average, with both ends of their intervals.
+/// Whether the ratios of all sizes are in a range on average, with both ends of their intervals. One that is uncertain makes the average so.
 fn on_average(sizes: &[(f64, Bearing)], range: Range<f64>, of_what: &str) -> (Outcome, String) {
-    let intervals: Vec<_> = sizes.iter().filter_map(|(_, bearing)| interval(bearing)).collect();
+    let all: Option<Vec<_>> = sizes.iter().map(|(_, bearing)| interval(bearing)).collect();
+    let Some(all) = all else {
+        return (Outcome::NotShown, "the rounds differ too much, or there are too few".to_owned());
+    };
     let mean = |all: Vec<f64>| (all.iter().map(|it| it.ln()).sum::<f64>() / all.len().max(1) as f64).exp();
-    let (low, high): (Vec<_>, Vec<_>) = intervals.into_iter().unzip();
+    let (low, high): (Vec<_>, Vec<_>) = all.into_iter().unzip();
     let (low, high) = (mean(low), mean(high));
     let outcome = match within((low, high), range) {
         Some(true) => Outcome::Holds,
         Some(false) => Outcome::DoesNotHold,
         None => Outcome::NotShown,
     };
-    (outcome, format!("{} to {} × {of_what} on average of {} sizes", short(low), short(high), sizes.len()))
+    let text = format!("{} to {} × {of_what}", short(low), short(high));
+    match sizes.len() {
+        1 => (outcome, text + " at one size"),
+        many => (outcome, format!("{text} on average of {many} sizes")),
+    }
 }
 
 /// The rows of the smallest and of the greatest size, if there are two.
@@ -286,7 +292,7 @@ mod tests {
             |least, most| outcome([rtt(64.0, least), rtt(2_048.0, most)].concat(), "overhead in response");
         assert_eq!(of(0.10, 0.20), Outcome::Holds);
         assert_eq!(of(0.20, 0.10), Outcome::DoesNotHold);
-        assert_eq!(of(0.10, 0.101), Outcome::DoesNotHold, "the machine varied by as much");
+        assert_eq!(of(0.10, 0.101), Outcome::NotShown, "the machine varied by as much");
         assert_eq!(of(-0.01, 0.10), Outcome::NotShown, "there is no ratio of a negative time");
         assert_eq!(outcome(rtt(64.0, 0.1), "overhead in response"), Outcome::NotShown);
     }
@@ -299,5 +305,28 @@ mod tests {
         let text = |count: usize| count.to_string();
         assert_eq!(all_of([Some(true), None].into_iter(), text), (Outcome::NotShown, "1".to_owned()));
         assert_eq!(all_of([Some(false), None].into_iter(), text).0, Outcome::DoesNotHold);
+    }
+
+    #[test]
+    fn an_uncertain_size_is_not_left_out() {
+        let mut rows = [
+            row("tcp", 64.0, &[("tunnel", 5.0), ("ipv6", 10.0)]),
+            row("tcp", 512.0, &[("tunnel", 5.0), ("ipv6", 10.0)]),
+        ]
+        .concat();
+        for words in ["TCP is slower", "half of the throughput"] {
+            assert_eq!(outcome(rows.clone(), words), Outcome::Holds, "{words}");
+        }
+        // One round of three is four times as fast: nothing is certain of that size.
+        let unsteady = rows.iter_mut().find(|sample| sample.cell.at("octets") == 512.0).unwrap();
+        unsteady.values.insert("tunnel".to_owned(), Value::one(20.0, Unit::Milliseconds));
+        for words in ["TCP is slower", "half of the throughput"] {
+            assert_eq!(outcome(rows.clone(), words), Outcome::NotShown, "{words}");
+        }
+        let faster = [
+            row("tcp", 64.0, &[("tunnel", 12.0), ("ipv6", 10.0)]),
+            row("tcp", 512.0, &[("tunnel", 5.0), ("ipv6", 10.0)]),
+        ];
+        assert_eq!(outcome(faster.concat(), "TCP is slower"), Outcome::DoesNotHold);
     }
 }

@@ -41,6 +41,10 @@ impl Experiment for Pings {
         &[Entry { task: TaskKind::Forward, usual: &["kernel"] }]
     }
 
+    fn settings(&self) -> &'static [&'static str] {
+        &["octets"]
+    }
+
     fn cells(&self, asked: &Asked, devices: &[&str]) -> std::result::Result<Vec<Cell>, String> {
         let cell = |device: &str, octets: f64| Cell {
             experiment: ABOUT.name.to_owned(),
