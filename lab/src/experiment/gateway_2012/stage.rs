@@ -196,7 +196,7 @@ impl Run<'_> {
         };
         let [(through, by_ping), (wire, _)] = self.both(sheet, load, |(outcome, _)| outcome)?;
         some(&through.service, "an echo reply")?;
-        // From when a request was sent: that it was sent late is no fault of the boxes.
+        // From when a request was sent: that it was sent late is not the boxes' doing.
         less_wire("response", &through.service, &wire.service, sheet)?;
         sheet.value("loss", through.loss(), Unit::Lost);
         sheet.value("answered", through.answered as f64, Unit::Count);
