@@ -63,14 +63,8 @@ impl Experiment for Pings {
 
     fn build(&self, _: &Cell, line: &Line<'_>) -> Result<Box<dyn Stage>> {
         let network = Arc::new(client_router_server()?);
-        let (inside, outside) = (vec!["in0"], vec!["out0"]);
-        let place = Place {
-            network: Arc::clone(&network),
-            host: "gateway",
-            inside,
-            outside,
-            core: line.cores.device,
-        };
+        let (inside, outside, core) = (vec!["in0"], vec!["out0"], line.cores.device);
+        let place = Place { network: Arc::clone(&network), host: "gateway", inside, outside, core };
         let device = line.device.start(&place, &Task::Forward(Forward))?;
         Ok(Box::new(Router { device, network, count: (10_000.0 * line.asked.scale) as u32 }))
     }
