@@ -63,17 +63,32 @@ impl Finished {
     }
 }
 
+/// How long a program may be open for writing.
+const BUSY: Duration = Duration::from_secs(5);
+
+/// Starts a program when it is not open for writing any more: a child that another thread is about to start has a copy of the descriptor of a
+/// program that was just written, until it executes its own.
+fn spawned(command: &mut Command) -> std::io::Result<Child> {
+    let until = Instant::now() + BUSY;
+    loop {
+        match command.spawn() {
+            Err(error)
+                if error.kind() == std::io::ErrorKind::ExecutableFileBusy && Instant::now() < until =>
+            {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
 impl Process {
     /// Starts the command from this thread, and so in this thread's network namespace; both outputs go to files next to `log`.
     pub fn start(mut command: Command, log: &Path) -> Result<Self> {
         let typed = typed(&command);
         let create = |path: &Path| File::create(path).asking(|| format!("creating {}", path.display()));
-        let child = command
-            .stdin(Stdio::null())
-            .stdout(create(log)?)
-            .stderr(create(&stderr_of(log))?)
-            .spawn()
-            .asking(|| format!("starting `{typed}`"))?;
+        command.stdin(Stdio::null()).stdout(create(log)?).stderr(create(&stderr_of(log))?);
+        let child = spawned(&mut command).asking(|| format!("starting `{typed}`"))?;
         Ok(Self { child, typed, log: log.to_owned(), ended: None, before_its_end: None })
     }
 
@@ -174,4 +189,28 @@ fn stderr_of(log: &Path) -> PathBuf {
 
 fn read(path: &Path) -> String {
     std::fs::read(path).map(|octets| String::from_utf8_lossy(&octets).into_owned()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_still_open_for_writing_is_started_later() {
+        let folder = std::env::temp_dir().join(format!("sixway-lab-busy-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let program = folder.join("true");
+        std::fs::copy("/bin/true", &program).unwrap();
+        let writer = File::options().write(true).open(&program).unwrap();
+        let busy = Command::new(&program).spawn().map_err(|error| error.kind());
+        assert_eq!(busy.err(), Some(std::io::ErrorKind::ExecutableFileBusy));
+        let closing = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            drop(writer);
+        });
+        let status = spawned(&mut Command::new(&program)).and_then(|mut child| child.wait());
+        closing.join().unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(status.unwrap().success());
+    }
 }
