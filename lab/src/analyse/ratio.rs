@@ -75,6 +75,14 @@ impl Bearing {
         }
     }
 
+    /// The ratio with its interval, if there is one, whatever the noise bears of it.
+    pub const fn ratio(&self) -> Option<Ratio> {
+        match self {
+            Self::Number(ratio) | Self::Direction(ratio) | Self::Equal(ratio) => Some(*ratio),
+            Self::Nothing(_) => None,
+        }
+    }
+
     /// As it is written in a table.
     pub fn text(&self) -> String {
         match self {

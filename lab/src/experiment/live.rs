@@ -238,7 +238,7 @@ impl Load for Stream<'_> {
 }
 
 /// A device's CPU time with that of the threads of the links that frames pass: they may be threads of the device itself, which has more if it has
-/// other links. What is received on these by interrupts is left out: ticks would be less exact than it is small.
+/// other links. What these receive by interrupts is left out: it is little, and ticks are coarse.
 fn received_by(threads: Duration, own: &CpuReading) -> CpuReading {
     let process = own.without_received();
     match own.source {

@@ -34,9 +34,7 @@ fn near_plain(view: &View<'_>, device: &str) -> Option<Finding> {
         .collect();
     let (mut above, mut below, mut most) = (0, 0, None::<(f64, String)>);
     for bearing in &all {
-        let (Bearing::Number(ratio) | Bearing::Direction(ratio) | Bearing::Equal(ratio)) = bearing else {
-            continue;
-        };
+        let Some(ratio) = bearing.ratio() else { continue };
         above += usize::from(ratio.interval.0 > SET_UP);
         below += usize::from(ratio.interval.1 <= SET_UP);
         if most.as_ref().is_none_or(|(value, _)| ratio.value > *value) {

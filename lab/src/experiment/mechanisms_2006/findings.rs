@@ -228,7 +228,8 @@ fn teredo(rows: &Rows<'_, '_>) -> Option<Finding> {
     let [(least, small), .., (most, large)] = &all[..] else { return None };
     let is_half = is_below_half(small).filter(|_| *least <= SMALL);
     // The ratios by small and by large data are those of other rows: only intervals that do not meet differ.
-    let is_more_by_large = interval(large).zip(interval(small)).map(|(large, small)| large.1 < small.0);
+    let is_more_by_large =
+        large.ratio().zip(small.ratio()).map(|(large, small)| large.interval.1 < small.interval.0);
     let outcome = match (is_half, is_more_by_large) {
         (Some(true), Some(false)) => Outcome::Holds,
         (Some(false), _) | (Some(true), Some(true)) => Outcome::DoesNotHold,
@@ -240,14 +241,6 @@ fn teredo(rows: &Rows<'_, '_>) -> Option<Finding> {
         outcome,
         evidence: format!("{}; {}", part(least, small), part(most, large)),
     })
-}
-
-/// The interval of a ratio, if there is one.
-fn interval(bearing: &Bearing) -> Option<(f64, f64)> {
-    match bearing {
-        Bearing::Number(ratio) | Bearing::Direction(ratio) | Bearing::Equal(ratio) => Some(ratio.interval),
-        Bearing::Nothing(_) => None,
-    }
 }
 
 fn header(form: Form, printed: [u32; 2]) -> Finding {

@@ -40,9 +40,7 @@ fn finding(view: &View<'_>, tool: Tool, group: &Group<'_>) -> Finding {
 
 /// By the interval of the tool's time over ours. What is known of a tool explains only why its time is the longer one.
 fn judge(tool: Tool, bearing: &Bearing) -> (Outcome, String) {
-    let (Bearing::Number(ratio) | Bearing::Direction(ratio) | Bearing::Equal(ratio)) = bearing else {
-        return (Outcome::NotShown, bearing.explained());
-    };
+    let Some(ratio) = bearing.ratio() else { return (Outcome::NotShown, bearing.explained()) };
     let (low, high) = ratio.interval;
     let most = 1.0 + AGREED;
     let said = format!("{} times, {}", short(ratio.value), bearing.explained());
@@ -94,7 +92,10 @@ mod tests {
 
     #[test]
     fn times_agree_within_a_tenth_of_the_shorter_one() {
-        assert_eq!(of(Tool::Ping, [1.04, 1.05, 1.06]).0, Outcome::Holds);
+        for theirs in [0.2 / 0.21, 0.2 / 0.219, 1.05, 1.095] {
+            assert_eq!(of(Tool::Ping, [theirs, theirs, theirs]).0, Outcome::Holds, "{theirs}");
+        }
+        assert_eq!(of(Tool::Ping, [0.2 / 0.221; 3]).0, Outcome::DoesNotHold);
         assert_eq!(of(Tool::Ping, [0.92, 1.0, 1.095]).0, Outcome::Holds);
         assert_eq!(of(Tool::Ping, [1.05, 1.09, 1.13]).0, Outcome::NotShown, "1.1 is within the interval");
         assert_eq!(of(Tool::Ping, [0.88, 0.95, 1.0]).0, Outcome::NotShown);

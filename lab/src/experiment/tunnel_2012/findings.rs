@@ -9,6 +9,9 @@ const HALF: Range<f64> = 0.35..0.71;
 const TWICE: Range<f64> = 1.41..2.83;
 /// Times that differ by this share or less are the same.
 const SAME: f64 = 0.1;
+/// Why a statement is not shown.
+const TOO_FEW: &str = "too few rows have a ratio: that takes three rounds and a tester that was not at its limit, \
+                       and most statements take two sizes";
 /// Octets up to which IPv6 was ahead.
 const TURN: f64 = 1_024.0;
 
@@ -34,16 +37,9 @@ fn of(view: &View<'_>, device: &str) -> Vec<Finding> {
             .map(|group| (group.cell.at("octets"), view.ratio_of((group, over), (group, under))))
             .collect()
     };
-    let finding = |statement: String, decided: Option<(Outcome, String)>| {
-        match decided {
+    let finding = |statement: String, decided: Option<(Outcome, String)>| match decided {
         Some((outcome, evidence)) => Finding { statement, outcome, evidence },
-        None => Finding {
-            statement,
-            outcome: Outcome::NotShown,
-            evidence: "too few rows have a ratio: that takes three rounds and a tester that was not at its limit, and most statements take two sizes"
-                .to_owned(),
-        },
-    }
+        None => Finding { statement, outcome: Outcome::NotShown, evidence: TOO_FEW.to_owned() },
     };
     let grows = ends(series("rtt")).map(|(first, last)| {
         let bearing = view.ratio_of((last, "overhead"), (first, "overhead"));
@@ -69,7 +65,7 @@ fn of(view: &View<'_>, device: &str) -> Vec<Finding> {
     let udp = ratios("ditg", ("tunnel-udp", "ipv6-udp"));
     let same = (!udp.is_empty()).then(|| {
         let is_same = |(_, bearing): &(f64, Bearing)| {
-            interval(bearing).and_then(|it| within(it, 1.0 - SAME..1.0 + SAME))
+            bearing.ratio().and_then(|it| within(it.interval, 1.0 - SAME..1.0 + SAME))
         };
         let text = |count| format!("within {:.0} % at {count} of {} sizes", SAME * 100.0, udp.len());
         all_of(udp.iter().map(is_same), text)
@@ -132,13 +128,6 @@ fn connected(group: &Group<'_>) -> Option<(Outcome, String)> {
     Some((if is_all { Outcome::Holds } else { Outcome::DoesNotHold }, text.join(", ")))
 }
 
-fn interval(bearing: &Bearing) -> Option<(f64, f64)> {
-    match bearing {
-        Bearing::Number(ratio) | Bearing::Direction(ratio) | Bearing::Equal(ratio) => Some(ratio.interval),
-        Bearing::Nothing(_) => None,
-    }
-}
-
 /// Whether a ratio is above 1, if it differs from it by more than the noise.
 fn differs(bearing: &Bearing) -> Option<bool> {
     match bearing {
@@ -170,7 +159,7 @@ fn all_of(sizes: impl Iterator<Item = Option<bool>>, text: impl Fn(usize) -> Str
 
 /// Whether the ratios of all sizes are in a range on average, with both ends of their intervals. One that is uncertain makes the average so.
 fn on_average(sizes: &[(f64, Bearing)], range: Range<f64>, of_what: &str) -> (Outcome, String) {
-    let all: Option<Vec<_>> = sizes.iter().map(|(_, bearing)| interval(bearing)).collect();
+    let all: Option<Vec<_>> = sizes.iter().map(|(_, bearing)| Some(bearing.ratio()?.interval)).collect();
     let Some(all) = all else {
         return (Outcome::NotShown, "the rounds differ too much, or there are too few".to_owned());
     };
