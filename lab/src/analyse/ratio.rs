@@ -14,7 +14,8 @@ const NOISES: f64 = 2.0;
 pub struct Ratio {
     /// The ratio.
     pub value: f64,
-    /// The interval's ends.
+    /// The interval's ends. Within a [`Bearing`] they are at least twice the noise from the value, so that who compares them with a limit has counted the
+    /// noise.
     pub interval: (f64, f64),
     /// Rounds.
     pub rounds: usize,
@@ -49,21 +50,23 @@ impl Ratio {
         if self.rounds < ROUNDS {
             return Bearing::Nothing(format!("a ratio takes {ROUNDS} rounds, and here are {}", self.rounds));
         }
-        let differs = (low > 1.0 || high < 1.0) && beyond(self.value, NOISES * noise);
+        let wide = self.widened(noise);
+        let differs = wide.interval.0 > 1.0 || wide.interval.1 < 1.0;
         match (differs, high <= low * WIDEST) {
-            (true, true) => Bearing::Number(self),
-            (true, false) => Bearing::Direction(self),
-            (false, true) => Bearing::Equal(self),
+            (true, true) => Bearing::Number(wide),
+            (true, false) => Bearing::Direction(wide),
+            (false, true) => Bearing::Equal(wide),
             (false, false) => Bearing::Nothing(format!(
                 "the rounds differ too much: from {low:.2} to {high:.2} with 95 % confidence"
             )),
         }
     }
-}
 
-/// Whether a ratio or its reciprocal is above 1 by more than a share.
-fn beyond(ratio: f64, share: f64) -> bool {
-    ratio.ln().abs() > share.ln_1p()
+    /// With an interval that the noise may have moved the value in: rounds of one run can agree better than the machine with itself.
+    fn widened(self, noise: f64) -> Self {
+        let ((low, high), factor) = (self.interval, 1.0 + NOISES * noise);
+        Self { interval: (low.min(self.value / factor), high.max(self.value * factor)), ..self }
+    }
 }
 
 impl Bearing {
@@ -146,7 +149,18 @@ mod tests {
 
     #[test]
     fn half_as_much_is_as_far_from_one_as_twice_as_much() {
-        assert!(beyond(2.0, 0.9) && beyond(0.5, 0.9));
-        assert!(!beyond(2.0, 1.1) && !beyond(0.5, 1.1));
+        // Twice the noise is 0.9 of the value, and 1.1.
+        let differs = |ratio: f64, noise| bearing(&[ratio; 3], noise).number().is_some();
+        assert!(differs(2.0, 0.45) && differs(0.5, 0.45));
+        assert!(!differs(2.0, 0.55) && !differs(0.5, 0.55));
+    }
+
+    #[test]
+    fn an_interval_has_at_least_twice_the_noise_on_either_side() {
+        let interval = |ratios: &[f64], noise| bearing(ratios, noise).ratio().expect("a ratio").interval;
+        let (low, high) = interval(&[1.08; 3], 0.03);
+        assert!((low - 1.08 / 1.06).abs() < 1e-9 && (high - 1.08 * 1.06).abs() < 1e-9, "{low} {high}");
+        // Rounds that differ by more have the interval of their own.
+        assert_eq!(interval(&[1.9, 2.0, 2.1], 0.005), interval(&[1.9, 2.0, 2.1], 0.0));
     }
 }

@@ -252,8 +252,9 @@ pub(super) fn ratios(table: &Table, view: &View<'_>) -> Option<Grid> {
     heads.extend(columns.iter().map(|(column, _)| column.title.to_owned()));
     let noise = view.noise.map_or_else(|| "not known".to_owned(), |noise| format!("{:.1} %", noise * 100.0));
     let caption = format!(
-        "Each device over plain forwarding in its own realm and in the same rounds. The noise of this run is {noise}; a ratio is printed as a number \
-         if its interval excludes 1, it differs from 1 by more than twice the noise, and the ends of the interval differ by a factor of 1.5 at most. \
+        "Each device over plain forwarding in its own realm and in the same rounds. The noise of this run is {noise}, and each interval has at least \
+         twice as much on either side. A ratio is printed as a number if its interval excludes 1, and the rounds alone bear one whose ends differ by a \
+         factor of 1.5 at most. \
          Otherwise it is “equal”, “more”, “less” or not printed."
     );
     let title = format!("{}: ratios to plain forwarding", table.title);

@@ -24,8 +24,8 @@ impl Shape {
 }
 
 impl Network {
-    /// Limits what leaves a host by a device. The bucket holds one frame, so that a frame leaves as it would on such a wire, and frames of several
-    /// segments are cut before they are counted.
+    /// Limits what leaves a host by a device. The bucket holds one frame: the first frame passes without delay, and the next one leaves when it
+    /// would on such a wire. Frames of several segments are cut before they are counted.
     pub fn shape(&self, host: &str, device: &str, shape: Shape) -> Result<()> {
         // The bucket holds 26 octets more than the longest frame: a tunnel adds its header before the link, not on it.
         let (rate, burst, limit) = (shape.megabits * 1e6, FRAME + 26, FRAME * (shape.queue + 1));
