@@ -1,11 +1,13 @@
 //! An engine with a standing queue in front of it: who sends most loses, others do not, and what is left keeps its order.
 
-use crate::support::{Build, Gateway, configured, gateway, in_ipv4, nat64, six_rd, v4, v6};
+use crate::support::{Build, Gateway, configured, gateway, in_ipv4, isatap, nat64, six_rd, six_to_four, v4, v6};
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_dataplane::fair_share::{BUCKETS, Bucket, FilterRule, SenderTable, sender_bits};
 use sixway_dataplane::frame::{Ingress, Realm};
 use sixway_dataplane::mechanism::configured::ConfiguredConfig;
 use sixway_dataplane::mechanism::six_rd::Role;
+use sixway_dataplane::mechanism::six_to_four::{NativeSources, SixToFourConfig};
+use sixway_dataplane::mechanism::{isatap as isatap_link, six_to_four as six_to_four_site};
 use sixway_dataplane::{DropReason, Frame, Outbox, Verdict};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -181,6 +183,47 @@ fn senders_behind_a_relay_are_known_by_the_packets_inside() {
     let [heavy, light] = ["2001:4860:1::1", "2001:4860:2::1"].map(to_site);
     let [of_heavy, of_light] = dropped(&mut site, &heavy, &light, None);
     assert!(of_heavy > 1_000 && of_light == 0, "{of_heavy} {of_light}");
+}
+
+/// Packets of native sources through this remote end, and what their heavy and their light sender lose.
+fn dropped_behind(tunnel: TunnelConfig, remote: &str, [local, host]: [&str; 2]) -> [usize; 2] {
+    let mut gateway = gateway(|engine| {
+        engine.tunnels.push(tunnel);
+        engine.fair_shares = Some(64);
+    });
+    let [heavy, light] = ["2001:4860:1::1", "2001:4860:2::1"]
+        .map(|source| in_ipv4(remote, local, v6(source, host).udp(53, 4_000, b"data")));
+    dropped(&mut gateway, &heavy, &light, None)
+}
+
+/// A 6to4 router gets what comes from native IPv6 by its relay, and an ISATAP host by its router.
+#[test]
+fn senders_behind_a_6to4_relay_or_an_isatap_router_are_known_by_the_packets_inside() {
+    let (router, other, third) = ("192.0.2.8", "203.0.113.7", "203.0.113.99");
+    let site = ["192.0.2.8", "2002:c000:208::1"];
+    let any = six_to_four(six_to_four_site::Role::Router, router);
+    let native_sources = NativeSources::Listed(vec![other.parse().unwrap()]);
+    let listed = SixToFourConfig { native_sources, ..any.clone() };
+    let link = ["10.1.2.3", "2001:db8:1:2:0:5efe:a01:203"];
+    let host = TunnelConfig::Isatap(isatap(isatap_link::Role::Host, link[0]));
+    let [any, listed] = [any, listed].map(TunnelConfig::SixToFour);
+    for (tunnel, remote, at) in [
+        (any.clone(), "192.88.99.1", site),
+        (listed.clone(), "192.88.99.1", site),
+        (listed.clone(), other, site),
+        (host, "10.0.0.1", link),
+    ] {
+        let [heavy, light] = dropped_behind(tunnel, remote, at);
+        assert!(heavy > 1_000 && light == 0, "{remote}: {heavy} {light}");
+    }
+    // Sources of its choice give anybody else no other shares, and neither does a relay's own tunnel to its sites.
+    for (tunnel, remote) in [(any, third), (listed, third)] {
+        let [heavy, own] = dropped_behind(tunnel, remote, site);
+        assert!(heavy > 1_000 && own > 0, "{remote}: {heavy} {own}");
+    }
+    let relay = TunnelConfig::SixToFour(six_to_four(six_to_four_site::Role::Relay, "192.88.99.1"));
+    let [heavy, own] = dropped_behind(relay, other, ["192.88.99.1", "2001:db8::2"]);
+    assert!(heavy > 1_000 && own > 0, "{heavy} {own}");
 }
 
 /// What is not an IP packet has no sender. It is dropped for what it is.

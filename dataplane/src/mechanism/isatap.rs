@@ -22,7 +22,7 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::convert::Infallible;
-use core::net::{Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Prefix4, Prefix6};
 
 /// The gateway's role on the ISATAP link.
@@ -173,6 +173,13 @@ impl contract::Configured for IsatapConfig {
 
     fn local(&self) -> Option<Ipv4Addr> {
         Some(self.address)
+    }
+
+    fn relays(&self) -> Vec<IpAddr> {
+        match self.role {
+            Role::Host => self.routers.iter().copied().map(IpAddr::V4).collect(),
+            Role::Router => Vec::new(),
+        }
     }
 }
 

@@ -24,7 +24,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use core::fmt;
-use core::net::{Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use sixway_wire::{Prefix4, Prefix6};
 
 /// The gateway's role in 6to4 (RFC 3056 §1.1).
@@ -235,6 +235,18 @@ impl contract::Configured for SixToFourConfig {
 
     fn stands_for(&self) -> Option<Ipv4Addr> {
         Some(self.site())
+    }
+
+    /// Those that the configuration names. Any other address may send packets with a native source, too, and may be anybody's: it is a sender.
+    fn relays(&self) -> Vec<IpAddr> {
+        let listed: &[Ipv4Addr] = match &self.native_sources {
+            NativeSources::Listed(listed) => listed,
+            NativeSources::AnyRelay => &[],
+        };
+        match self.role {
+            Role::Host | Role::Router => self.relay.iter().chain(listed).copied().map(IpAddr::V4).collect(),
+            Role::Relay => Vec::new(),
+        }
     }
 }
 
