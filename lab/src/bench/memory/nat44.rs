@@ -1,4 +1,4 @@
-//! NAT44 next to NAT64, in turn, in slices of some thousand packets: packets of established flows, new sessions, scanned ports, and what a session
+//! NAT44 next to NAT64, in turn, in slices of some thousand packets: packets of established flows, new sessions, unsolicited packets, and what a session
 //! costs in memory.
 
 use super::engine_bench::{EngineBench, RUN};
@@ -271,7 +271,7 @@ fn scanned_ports(
         }
         rounds.push(&slices);
     }
-    let name = format!("scanned, {} sessions", thousands(u64::from(flows.sessions)));
+    let name = format!("unsolicited, {} sessions", thousands(u64::from(flows.sessions)));
     Ok(rounds.figures(&name, "forwarded", "ns/packet", SCANNED))
 }
 

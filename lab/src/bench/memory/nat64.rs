@@ -24,9 +24,9 @@ const NEW: u32 = 5_120;
 const ROOM: u32 = 1 << 20;
 /// Numbers of sessions, and what a packet may cost there.
 const ESTABLISHED: [(u32, (f64, Unit)); 3] =
-    [(1_000_000, (0.7, Unit::Load)), (100_000, (0.4, Unit::Load)), (1_000, (22.0, Unit::Straight))];
+    [(1_000_000, (0.7, Unit::MemoryRead)), (100_000, (0.4, Unit::MemoryRead)), (1_000, (22.0, Unit::Straight))];
 /// What a new session may cost.
-const NEW_SESSION: (f64, Unit) = (2.5, Unit::Load);
+const NEW_SESSION: (f64, Unit) = (2.5, Unit::MemoryRead);
 
 /// NAT64.
 pub struct SixToFour;

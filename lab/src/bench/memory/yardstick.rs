@@ -25,19 +25,19 @@ pub enum Unit {
     /// Checksum and copy of a packet of 64 octets.
     Copy,
     /// One dependent random read from memory.
-    Load,
+    MemoryRead,
     /// NAT64 for one flow whose every value is known: no parsing, no tables, no checks.
     Straight,
 }
 
 impl Unit {
-    const ALL: [Self; 3] = [Self::Copy, Self::Load, Self::Straight];
+    const ALL: [Self; 3] = [Self::Copy, Self::MemoryRead, Self::Straight];
 
     /// What a figure in multiples of it has as its unit.
     const fn multiple(self) -> &'static str {
         match self {
             Self::Copy => "× copy",
-            Self::Load => "× load",
+            Self::MemoryRead => "× memory read",
             Self::Straight => "× straight NAT64",
         }
     }
@@ -45,7 +45,7 @@ impl Unit {
     const fn name(self) -> &'static str {
         match self {
             Self::Copy => "copy: checksum and copy of 64 octets",
-            Self::Load => "load: one dependent random read from 512 MiB",
+            Self::MemoryRead => "memory read: one dependent random read from 512 MiB",
             Self::Straight => "straight NAT64: one flow, no tables, no checks",
         }
     }
@@ -346,7 +346,7 @@ mod tests {
                 (60.0, YardstickTimes([2.0, 50.0, 5.0])),
             ],
         };
-        assert_eq!((round.multiple(Unit::Straight), round.multiple(Unit::Load)), (12.0, 0.4));
+        assert_eq!((round.multiple(Unit::Straight), round.multiple(Unit::MemoryRead)), (12.0, 0.4));
         let figures = figures("x", "ns/packet", &[round], Some((12.0, Unit::Straight)));
         assert_eq!((figures[0].median(), figures[0].reached()), (56.0, None));
         assert_eq!((figures[1].median(), figures[1].reached()), (12.0, Some(true)));
