@@ -3,7 +3,7 @@
 use super::ratio::{Bearing, Ratio};
 use super::series::Group;
 use super::statistics::{Estimate, difference};
-use super::view::{View, not_comparable};
+use super::view::{View, no_logarithm, not_comparable};
 use crate::results::{Better, Header, Machine, Results, Unit, key_of_group};
 
 /// What two runs have in common.
@@ -63,8 +63,8 @@ impl Change {
 /// Compares the second run with the first one. Values of two machines are compared as ratios to plain forwarding on each.
 pub fn compare(first: &Results, second: &Results) -> Comparison {
     let by_ratio = different_machines(&first.header, &second.header);
-    let noise = |results: &Results| super::noise::noise(&results.samples).unwrap_or(0.0);
-    let noise = f64::max(noise(first), noise(second));
+    let noise = |results: &Results| super::noise::noise(&results.samples);
+    let noise = noise(first).zip(noise(second)).map(|(first, second)| f64::max(first, second));
     let (mut changes, mut unmatched) = (Vec::new(), Vec::new());
     let mut experiments = first.header.asked.experiments.clone();
     experiments.extend(second.header.asked.experiments.iter().cloned());
@@ -105,7 +105,7 @@ fn of_group(
     (a, first): (&View<'_>, &Group<'_>),
     (b, second): (&View<'_>, &Group<'_>),
     as_ratios: bool,
-    noise: f64,
+    noise: Option<f64>,
 ) -> Vec<Change> {
     let names = first.samples.iter().find(|sample| sample.failed.is_none());
     let names = names.into_iter().flat_map(|sample| sample.values.keys());
@@ -119,6 +119,7 @@ fn of_group(
             false => super::view::logarithms(group, name),
         };
         let why = not_comparable(first, name).or_else(|| not_comparable(second, name));
+        let why = why.or_else(|| no_logarithm(first, name)).or_else(|| no_logarithm(second, name));
         let bearing = match why {
             Some(why) => Bearing::Nothing(why),
             None => {
@@ -141,11 +142,14 @@ fn of_group(
 }
 
 /// The second over the first, of repetitions that are not paired.
-fn between(first: &[f64], second: &[f64], noise: f64) -> Bearing {
-    match difference(second, first) {
-        Some(Estimate { mean, half_width: Some(half), n }) => {
+fn between(first: &[f64], second: &[f64], noise: Option<f64>) -> Bearing {
+    match (difference(second, first), noise) {
+        (Some(Estimate { mean, half_width: Some(half), n }), Some(noise)) => {
             let interval = ((mean - half).exp(), (mean + half).exp());
             Ratio { value: mean.exp(), interval, rounds: n }.bearing(noise)
+        }
+        (Some(Estimate { half_width: Some(_), .. }), None) => {
+            Bearing::Nothing("the noise of a run is not known".to_owned())
         }
         _ => Bearing::Nothing("there are fewer than two rounds on both sides".to_owned()),
     }

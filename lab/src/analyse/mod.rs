@@ -24,6 +24,6 @@ pub use headline::{Headline, Place, Today};
 pub use noise::noise;
 pub use published::Published;
 pub use ratio::{Bearing, Ratio, short};
-pub use series::{Group, groups, points};
+pub use series::{Group, greatest, groups, points};
 pub use statistics::{Estimate, estimate};
 pub use view::{View, not_comparable};

@@ -35,6 +35,11 @@ pub fn points<'a>(groups: &'a [Group<'a>], axis: &str, value: &str) -> Vec<(&'a 
     groups.iter().filter_map(point).collect()
 }
 
+/// The greatest mean of a value among groups; 0 without any.
+pub fn greatest<'g>(groups: impl Iterator<Item = &'g Group<'g>>, value: &str) -> f64 {
+    groups.filter_map(|group| group.value(value)).map(|(estimate, _)| estimate.mean).fold(0.0, f64::max)
+}
+
 impl Group<'_> {
     /// The mean of a value over the repetitions, and its unit.
     pub fn value(&self, name: &str) -> Option<(Estimate, Unit)> {

@@ -84,7 +84,11 @@ fn bearing(results: &Results, over: &str, under: &str, value: &str) -> Bearing {
 fn what_all_rounds_have_in_common_is_not_in_a_ratio() {
     let results = results(rounds(&[("sixway", 2.0), ("kernel", 1.0)]));
     let ratio = bearing(&results, "sixway", "kernel", "time").number().unwrap();
-    assert!((ratio.value - 2.0).abs() < 1e-9 && ratio.interval.1 - ratio.interval.0 < 1e-9, "{ratio:?}");
+    // The rounds have no width of their own: what remains is twice the noise of the machine.
+    let twice = 1.0 + 2.0 * noise(&results.samples).unwrap();
+    let (low, high) = ratio.interval;
+    assert!((ratio.value - 2.0).abs() < 1e-9, "{ratio:?}");
+    assert!((high - 2.0 * twice).abs() < 1e-9 && (low - 2.0 / twice).abs() < 1e-9, "{ratio:?}");
 }
 
 #[test]
@@ -145,6 +149,37 @@ fn a_headline_may_be_of_two_values_of_one_row() {
         Headline { today, ..headline }.today(&View::of(&results, "x")).explained(),
         "sit has no other"
     );
+}
+
+#[test]
+fn a_round_with_nothing_leaves_no_ratio() {
+    let with = |losses: [f64; 4]| {
+        let of = |device: &'static str, losses: [f64; 4]| {
+            (0..).zip(losses).map(move |(round, loss)| {
+                sample(device, round, &[("loss", loss, Unit::Lost)], &Verdict::DeviceBound)
+            })
+        };
+        bearing(&results(of("sixway", losses).chain(of("kernel", [0.01; 4])).collect()), "sixway", "kernel", "loss")
+    };
+    assert_eq!(with([0.02; 4]).text(), "2.00 ×");
+    // Three rounds without the fourth would be twice as much.
+    assert_eq!(with([0.02, 0.02, 0.0, 0.02]), Bearing::Nothing("loss of sixway was 0 or less in a round".to_owned()));
+}
+
+#[test]
+fn runs_without_a_control_are_not_compared_by_ratios() {
+    let run = |time: f64, control: bool| {
+        let mut samples = rounds(&[("sixway", time)]);
+        samples.iter_mut().filter(|_| !control).for_each(|sample| sample.control = None);
+        results(samples)
+    };
+    let change = |first: &Results, second: &Results| compare(first, second).changes.remove(0);
+    assert!(change(&run(1.0, true), &run(2.0, true)).worse_by().is_some_and(|worse| worse > 1.9));
+    for (first, second) in [(true, false), (false, true), (false, false)] {
+        let change = change(&run(1.0, first), &run(2.0, second));
+        assert_eq!(change.bearing, Bearing::Nothing("the noise of a run is not known".to_owned()));
+        assert_eq!(change.worse_by(), None);
+    }
 }
 
 #[test]

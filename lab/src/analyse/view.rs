@@ -52,7 +52,8 @@ impl<'a> View<'a> {
 
     /// The ratio of a group's value to that or another one of a group, which may be the same one, if it is valid.
     pub fn ratio_of(&self, (over, above): (&Group<'_>, &str), (under, below): (&Group<'_>, &str)) -> Bearing {
-        if let Some(why) = not_comparable(over, above).or_else(|| not_comparable(under, below)) {
+        let why = not_comparable(over, above).or_else(|| not_comparable(under, below));
+        if let Some(why) = why.or_else(|| no_logarithm(over, above)).or_else(|| no_logarithm(under, below)) {
             return Bearing::Nothing(why);
         }
         let same_realm = self.realm(&over.cell.device) == self.realm(&under.cell.device);
@@ -79,8 +80,8 @@ impl<'a> View<'a> {
     /// The logarithms of a group's rounds over those of plain forwarding.
     pub(super) fn to_plain(&self, group: &Group<'_>, value: &str) -> Option<BTreeMap<u32, f64>> {
         let plain = self.plain(group)?;
-        not_comparable(plain, value)
-            .is_none()
+        let why = not_comparable(plain, value).or_else(|| no_logarithm(plain, value));
+        why.is_none()
             .then(|| difference(&logarithms(group, value), &logarithms(plain, value)))
     }
 }
@@ -108,6 +109,13 @@ pub fn not_comparable(group: &Group<'_>, value: &str) -> Option<String> {
         Verdict::Failed => Some(format!("{device} was not measured")),
         Verdict::DeviceBound | Verdict::LinkBound | Verdict::TesterBound { .. } | Verdict::NotLoaded => None,
     }
+}
+
+/// Why there is no ratio of a value: it was 0 in a round, as loss may be, or a difference below it. Without those rounds the others would say
+/// that it was more.
+pub(super) fn no_logarithm(group: &Group<'_>, value: &str) -> Option<String> {
+    let is_none = group.rounds(value).values().any(|value| *value <= 0.0);
+    is_none.then(|| format!("{value} of {} was 0 or less in a round", group.cell.device))
 }
 
 pub(super) fn logarithms(group: &Group<'_>, value: &str) -> BTreeMap<u32, f64> {

@@ -25,6 +25,8 @@ pub fn find(name: &str) -> Option<&'static dyn Experiment> {
 mod tests {
     use super::*;
     use crate::device::Realm;
+    use crate::results::Asked;
+    use std::collections::BTreeMap;
 
     #[test]
     fn where_a_papers_device_does_not_run_its_published_figures_are_in_a_report() {
@@ -52,6 +54,33 @@ mod tests {
                 for device in entry.usual {
                     let device = crate::device::find(device).unwrap_or_else(|| panic!("{name}: no {device}"));
                     assert!(device.tasks().contains(&entry.task), "{name}: {}", device.card().name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn each_published_row_is_shown_at_a_place_that_is_planned() {
+        for experiment in all() {
+            let about = experiment.about();
+            let usual: Vec<&str> = experiment.lineup().iter().flat_map(|entry| entry.usual).copied().collect();
+            let asked = Asked { set: BTreeMap::from([("series".to_owned(), "all".to_owned())]), ..Asked::default() };
+            let cells = experiment.cells(&asked, &usual).or_else(|_| experiment.cells(&Asked::default(), &usual));
+            let cells = cells.unwrap();
+            for paper in about.published {
+                let tables = about.tables.iter().filter(|table| table.series == paper.series);
+                let places: Vec<f64> = tables
+                    .filter(|table| table.columns.iter().any(|column| paper.values.contains(&column.value)))
+                    .flat_map(|table| {
+                        let of = cells.iter().filter(|cell| cell.series == table.series);
+                        of.filter_map(|cell| {
+                            let place: Vec<f64> = table.axes.iter().map(|axis| cell.at(axis)).collect();
+                            paper.row(table.axes, &place)
+                        })
+                    })
+                    .collect();
+                for (at, _) in paper.rows {
+                    assert!(places.contains(at), "{}: {} of {} at {at}", about.name, paper.series, paper.device);
                 }
             }
         }

@@ -29,7 +29,7 @@ const SHARED: &str = "of the whole machine, with the load and what answers it: w
 
 /// Whether a value is a device's CPU time, or follows from it.
 fn is_of_cpu(name: &str, unit: Unit) -> bool {
-    unit.is_cost() || (unit == Unit::Cores && name.starts_with("cpu"))
+    unit.is_cost() || (unit == Unit::Cores && (name.starts_with("cpu") || name == "native-cpu"))
 }
 
 impl Sheet {

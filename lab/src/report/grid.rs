@@ -59,8 +59,8 @@ pub(super) fn absolute(
         let begins = before.as_ref() != Some(&place);
         let mut first = begins;
         if begins {
-            let has_some = |paper: &&Published| {
-                shown_columns.iter().any(|it| paper.at(place[0], it.column.value).is_some())
+            let has_some = |(paper, at): &(&Published, f64)| {
+                shown_columns.iter().any(|it| paper.at(*at, it.column.value).is_some())
             };
             for paper in of_place(table, published, &place).into_iter().filter(has_some) {
                 lines.push(published_row(paper, &place, &shown_columns, first));
@@ -368,19 +368,18 @@ pub(super) fn place_cells(place: &[f64]) -> Vec<(String, String)> {
     place.iter().map(|at| (at.to_string(), String::new())).collect()
 }
 
-/// What the paper printed for this place.
-fn of_place<'p>(table: &Table, published: &'p [Published], place: &[f64]) -> Vec<&'p Published> {
-    let [at] = place else { return Vec::new() };
-    let belongs = |paper: &&Published| {
-        paper.series == table.series
-            && table.axes == [paper.axis]
-            && paper.rows.iter().any(|(there, _)| there == at)
-    };
-    published.iter().filter(belongs).collect()
+/// What the paper printed for this place, and where in the paper's rows.
+fn of_place<'p>(table: &Table, published: &'p [Published], place: &[f64]) -> Vec<(&'p Published, f64)> {
+    let of_series = published.iter().filter(|paper| paper.series == table.series);
+    of_series.filter_map(|paper| Some((paper, paper.row(table.axes, place)?))).collect()
 }
 
-fn published_row(paper: &Published, place: &[f64], columns: &[Shown<'_>], begins: bool) -> Row {
-    let at = place.first().copied().unwrap_or(0.0);
+fn published_row(
+    (paper, at): (&Published, f64),
+    place: &[f64],
+    columns: &[Shown<'_>],
+    begins: bool,
+) -> Row {
     let figures = columns.iter().map(|it| {
         let printed = it.published(paper, at);
         (printed.map_or_else(|| "–".to_owned(), |printed| figure(printed, it.unit)), String::new())

@@ -74,6 +74,7 @@ const ABOUT: About = About {
         source: "table 1",
         series: "s",
         axis: "hosts",
+        fixed: &[],
         values: &["time"],
         rows: &[(1.0, &[9.5])],
     }],

@@ -347,5 +347,7 @@ fn main() {
     let room = Arc::new(Room::new(threads.max(2)));
     let tries = Arc::new(SecondTries::default());
     let trials = all().into_iter().map(|test| test.into_trial(&room, &tries)).collect();
-    libtest_mimic::run(&arguments, trials).exit();
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    experiments::say_how_long();
+    conclusion.exit();
 }

@@ -38,6 +38,7 @@ const LOAD: About = About {
             source: "table 1",
             series: "load",
             axis: "hosts",
+            fixed: &[],
             values: &["response", "requests", "loss"],
             rows: &[
                 (1.0, &[0.274, 11_177.0, 0.0]),
@@ -50,6 +51,7 @@ const LOAD: About = About {
             source: "table 2",
             series: "load",
             axis: "hosts",
+            fixed: &[],
             values: &["response", "requests", "loss"],
             rows: &[
                 (1.0, &[0.491, 8_900.0, 0.000_2]),
@@ -80,6 +82,7 @@ const KINDS: About = About {
         source: "figure 3",
         series: "kinds",
         axis: "",
+        fixed: &[],
         values: &["time"],
         rows: &[(0.0, &[3.3])],
     }],

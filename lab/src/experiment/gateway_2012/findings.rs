@@ -1,11 +1,13 @@
 //! Whether the paper's statements hold today.
 
 use super::compared::{one_against_two, places};
+use super::form::has_tunnel;
 use super::goals::goals;
 use super::published::{FORMULA, PERCENTAGES, Percentages};
 use super::scene::UNSHAPED;
 use super::stage::{ETHERNET, TUNNEL};
 use crate::analyse::{Bearing, Finding, Outcome, View};
+use crate::device::find;
 use crate::results::{Cell, Results, Verdict};
 
 /// For each device and measure: is one box ahead of two, and how far is it from plain forwarding?
@@ -33,13 +35,13 @@ fn bare(view: &View<'_>, printed: &Percentages) -> Option<Finding> {
         let Some(linux) = view.group(series, "linux-site-gateway", &ours.cell.point) else { continue };
         any = true;
         let (over, under) = if value == "throughput" { (ours, linux) } else { (linux, ours) };
-        match view.ratio(over, under, value) {
-            Bearing::Number(ratio) | Bearing::Direction(ratio) | Bearing::Equal(ratio) => {
-                ahead += usize::from(ratio.interval.0 > 1.0);
-                said.push(percent(ratio.value));
-            }
-            Bearing::Nothing(reason) => why = Some(reason),
+        let bearing = view.ratio(over, under, value);
+        match &bearing {
+            Bearing::Number(ratio) => said.push(percent(ratio.value)),
+            Bearing::Direction(_) | Bearing::Equal(_) => said.push(bearing.text()),
+            Bearing::Nothing(reason) => why = Some(reason.clone()),
         }
+        ahead += usize::from(bearing.ratio().is_some_and(|ratio| ratio.interval.0 > 1.0));
     }
     let [one, two] = printed.bare;
     let outcome = match said.len() {
@@ -100,10 +102,11 @@ fn percent(ratio: f64) -> String {
     format!("{:.0} %", (ratio - 1.0) * 100.0)
 }
 
-/// Mbit/s on the wire of a row's background: its packets in a tunnel and in frames.
+/// Mbit/s on the wire of a row's background: its packets in frames, and in the tunnel if the device has one.
 fn on_the_wire(cell: &Cell) -> f64 {
     let octets = cell.at("packet").max(1.0);
-    cell.at("background") * (octets + TUNNEL + ETHERNET) / octets
+    let tunnel = if find(&cell.device).is_some_and(has_tunnel) { TUNNEL } else { 0.0 };
+    cell.at("background") * (octets + tunnel + ETHERNET) / octets
 }
 
 /// Nothing is lost below the rate of the link, neither audio nor background.

@@ -38,6 +38,11 @@ const fn of(
 /// The paper's formula: 1.72 ms against 0.98 ms are 76 %.
 pub const FORMULA: &str = "slower / faster − 1";
 
+/// Where the paper gives its connection times.
+const IN_TEXT: [(&str, f64); 4] = [("version", 6.0), ("link", 100.0), ("background", 50.0), ("packet", 1_000.0)];
+/// Where its peaks of CPU are shown: it does not tell how many boxes, nor the size of packets.
+const PEAK: [(&str, f64); 3] = [("form", 1.0), ("version", 6.0), ("packet", 1_000.0)];
+
 /// The connection times, which are the only ones that it prints as figures, and the peaks of CPU.
 pub const PUBLISHED: &[Published] = &[
     Published {
@@ -45,6 +50,7 @@ pub const PUBLISHED: &[Published] = &[
         source: "text on connection time, 50 Mbit/s of background",
         series: "connection",
         axis: "form",
+        fixed: &IN_TEXT,
         values: &["connection"],
         rows: &[(1.0, &[1.72]), (2.0, &[1.91])],
     },
@@ -53,6 +59,7 @@ pub const PUBLISHED: &[Published] = &[
         source: "text on connection time, 50 Mbit/s of background",
         series: "connection",
         axis: "form",
+        fixed: &IN_TEXT,
         values: &["connection"],
         rows: &[(1.0, &[0.98]), (2.0, &[1.38])],
     },
@@ -61,6 +68,7 @@ pub const PUBLISHED: &[Published] = &[
         source: "text on CPU: peak",
         series: "cpu",
         axis: "background",
+        fixed: &PEAK,
         values: &["cpu"],
         rows: &[(90.0, &[0.019])],
     },
@@ -69,6 +77,7 @@ pub const PUBLISHED: &[Published] = &[
         source: "text on CPU: peak, of which it does not tell the rate",
         series: "cpu",
         axis: "background",
+        fixed: &PEAK,
         values: &["cpu"],
         rows: &[(90.0, &[0.005])],
     },

@@ -91,6 +91,11 @@ impl Scene {
         self.cores
     }
 
+    /// Whether IPv6 passes the boxes in a tunnel.
+    pub const fn has_tunnel(&self) -> bool {
+        self.has_tunnel
+    }
+
     /// The way through the boxes.
     pub fn path(&self, is_six: bool) -> Path {
         through(self.form, is_six, self.has_tunnel)

@@ -75,8 +75,10 @@ fn hops(at_work: &AtWork, cell: &Cell, scale: f64, sheet: &mut Sheet) -> Result<
     let [echo, datagram, write] = DATA;
     let kind = Kind::of(cell.at("load"))?;
     let time = Duration::from_secs_f64((60.0 * scale).clamp(0.1, 60.0));
-    let load = |target: Target| -> Result<Outcome> {
+    for target in [target, native] {
         at_work.is_reached(target, echo)?;
+    }
+    let load = |target: Target| -> Result<Outcome> {
         let has_background = cell.at("background") > 0.0;
         let background = has_background.then(|| at_work.background(target, PACKET, HALF)).transpose()?;
         let outcome = match (kind, kind.transaction()) {
@@ -91,10 +93,8 @@ fn hops(at_work: &AtWork, cell: &Cell, scale: f64, sheet: &mut Sheet) -> Result<
         background.map_or(Ok(()), |background| background.end().map(drop))?;
         Ok(outcome)
     };
-    let (through, cost, spent) = at_work.metered(|| load(target))?;
+    let through = at_work.measured(sheet, || load(target))?.outcome;
     let (past, natively, _) = at_work.metered(|| load(native))?;
-    sheet.tester(cost);
-    sheet.value("cpu", spent.as_secs_f64() / through.took.as_secs_f64().max(1e-9), Unit::Cores);
     match (kind, kind.transaction()) {
         (_, Some(_)) => {
             sheet.value("transactions", through.per_second(), Unit::PerSecond);

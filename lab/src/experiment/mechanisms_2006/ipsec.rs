@@ -62,8 +62,10 @@ impl Stage for Ipsec {
         let at_work = self.at_work(cell)?;
         let octets = cell.at("octets") as usize;
         let is_ping = cell.at("load") == f64::from(Kind::Ping as u8);
-        let load = |target: Target| -> Result<Outcome> {
+        for target in [at_work.way().target(), at_work.way().native()] {
             at_work.is_reached(target, if is_ping { octets } else { 56 })?;
+        }
+        let load = |target: Target| -> Result<Outcome> {
             match is_ping {
                 true => at_work.echo(target, octets, (10_000.0 * scale).clamp(20.0, 10_000.0) as u16),
                 false => {

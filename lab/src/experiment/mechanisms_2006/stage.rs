@@ -7,7 +7,7 @@ use crate::experiment::three_routers::{AtWork, Stream, Target, Terrain, Way, bit
 use crate::failure::{Failure, Result};
 use crate::load::{Outcome, TransactionKind};
 use crate::results::{Cell, TesterCost, Unit};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A run of the paper.
 const SECONDS: f64 = 60.0;
@@ -128,6 +128,23 @@ impl Mechanism {
     }
 }
 
+/// CPU time of the device, and the time in which it was spent.
+struct Spent {
+    cpu: Duration,
+    active: Duration,
+}
+
+impl Spent {
+    fn cores(&self) -> f64 {
+        self.cpu.as_secs_f64() / self.active.as_secs_f64().max(1e-9)
+    }
+
+    /// Nanoseconds for each KiB of data.
+    fn each_kib(&self, octets: u64) -> f64 {
+        self.cpu.as_nanos() as f64 / (octets.max(1) as f64 / 1_024.0)
+    }
+}
+
 impl Stage for Mechanism {
     fn measure(&mut self, cell: &Cell, sheet: &mut Sheet) -> Result<()> {
         let kind = Kind::of(cell.at("load"))?;
@@ -136,9 +153,15 @@ impl Stage for Mechanism {
         for target in [target, native] {
             self.at_work.is_reached(target, if kind == Kind::Ping { octets } else { 56 })?;
         }
-        let through = self.at_work.measured(sheet, || self.load(kind, octets, target))?.outcome;
-        let (past, cost, _) = self.at_work.metered(|| self.load(kind, octets, native))?;
+        let measured = self.at_work.measured(sheet, || self.load(kind, octets, target))?;
+        let start = Instant::now();
+        let (past, cost, spent) = self.at_work.metered(|| self.load(kind, octets, native))?;
+        let natively = Spent { cpu: spent, active: past.active(start.elapsed()) };
+        let spent = Spent { cpu: measured.spent, active: measured.active };
+        let through = measured.outcome;
         sheet.value("sent", through.sent as f64, Unit::Count);
+        sheet.value("native-cpu", natively.cores(), Unit::Cores);
+        sheet.value("cpu-increase", spent.cores() - natively.cores(), Unit::Cores);
         match (kind, kind.transaction()) {
             (Kind::Ping, _) => {
                 sheet.times("response", &through.latency)?;
@@ -158,10 +181,23 @@ impl Stage for Mechanism {
                 };
                 sheet.value("throughput", bits_per_second(payload(&through), &through), Unit::BitsPerSecond);
                 sheet.value("native-throughput", bits_per_second(payload(&past), &past), Unit::BitsPerSecond);
+                let more = spent.each_kib(payload(&through)) - natively.each_kib(payload(&past));
+                sheet.value("cpu-increase-kib", more, Unit::NanosecondsPerPacket);
             }
         }
         sheet.tester_of(&NATIVE, &cost);
         self.at_work.commands().into_iter().for_each(|line| sheet.command(line));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_time_is_that_in_a_second_and_for_each_kib() {
+        let spent = Spent { cpu: Duration::from_millis(300), active: Duration::from_millis(600) };
+        assert_eq!((spent.cores(), spent.each_kib(3 * 1_024)), (0.5, 1e8));
     }
 }

@@ -148,7 +148,7 @@ const HEADLINES: &[Headline] = &[
         },
     },
     Headline {
-        statement: "PF over TAYGA: download time of files of 12,800 octets (here: files for each second of CPU time)",
+        statement: "PF over TAYGA: files of 12,800 octets a second by HTTP, eight clients (here: for each second of CPU time)",
         published: 3.5,
         today: Today::Ratio {
             series: "http-8",

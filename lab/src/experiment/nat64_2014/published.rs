@@ -12,7 +12,7 @@ const fn http(
     series: &'static str,
     rows: &'static [(f64, &'static [f64])],
 ) -> Published {
-    Published { device, source: "text on TCP and UDP", series, axis: "octets", values: HTTP, rows }
+    Published { device, source: "text on TCP and UDP", series, axis: "octets", fixed: &[], values: HTTP, rows }
 }
 
 /// Its figures.
@@ -22,6 +22,7 @@ pub const PUBLISHED: &[Published] = &[
         source: "table of ICMP",
         series: "icmp",
         axis: "clients",
+        fixed: &[],
         values: ICMP,
         rows: &[
             (1.0, &[0.000_02, 1.67, 30.0, 0.888_9, 3_825.0, 0.56, 0.021_6]),
@@ -35,6 +36,7 @@ pub const PUBLISHED: &[Published] = &[
         source: "table of ICMP",
         series: "icmp",
         axis: "clients",
+        fixed: &[],
         values: ICMP,
         rows: &[
             (1.0, &[0.000_01, 0.48, 21.3, 0.498_6, 8_536.0, 0.22, 0.066_4]),

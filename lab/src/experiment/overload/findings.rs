@@ -76,7 +76,8 @@ fn keeps(samples: &[Sample], device: &str, through: &str) -> Finding {
 
 fn spares(samples: &[Sample], device: &str, through: &str) -> Finding {
     let loss = along(samples, device, "established-loss");
-    let worst = loss.iter().map(|(_, value)| *value).fold(0.0, f64::max);
+    let above = loss.iter().filter(|(load, _)| *load > 1.0);
+    let worst = above.map(|(_, value)| *value).fold(0.0, f64::max);
     let busy = was_busy(samples, device);
     Finding {
         statement: format!(

@@ -97,8 +97,8 @@ const ABOUT: About = About {
                 Column { value: "requests", title: "requests" },
                 Column { value: "there", title: "sent by the first" },
                 Column { value: "back", title: "sent by the second" },
-                Column { value: "cpu-there", title: "CPU of the first" },
-                Column { value: "cpu-back", title: "CPU of the second" },
+                Column { value: "cpu-there", title: "CPU a request, first relay" },
+                Column { value: "cpu-back", title: "CPU a request, second relay" },
             ],
         },
         Table {
@@ -156,6 +156,16 @@ const HEADLINES: &[Headline] = &[
         statement: "Linux sit over NetBSD stf: requests a second with ten hosts",
         published: 2.22,
         today: Today::Nothing("NetBSD does not run here"),
+    },
+    Headline {
+        statement: "Linux sit over FreeBSD stf: requests a second with ten hosts (here: CPU time of a packet with ten hosts, Linux' sit in a guest over Sixway, each over plain forwarding on its machine)",
+        published: 3.52,
+        today: Today::Ratio {
+            series: "icmp",
+            point: &[("hosts", 10.0)],
+            value: "cpu-per-packet",
+            devices: ("linux-sit", "sixway"),
+        },
     },
 ];
 

@@ -14,6 +14,7 @@ pub const PUBLISHED: &[Published] = &[
         source: "table of Linux sit",
         series: "icmp",
         axis: "hosts",
+        fixed: &[],
         values: VALUES,
         rows: &[
             (1.0, &[0.0, 0.274, 0.03, 11_177.0, 72.0, 0.017, 0.01]),
@@ -33,6 +34,7 @@ pub const PUBLISHED: &[Published] = &[
         source: "table of FreeBSD stf",
         series: "icmp",
         axis: "hosts",
+        fixed: &[],
         values: VALUES,
         rows: &[
             (1.0, &[0.000_2, 0.491, 0.69, 8_900.0, 536.0, 0.034, 0.039]),
@@ -52,6 +54,7 @@ pub const PUBLISHED: &[Published] = &[
         source: "table of NetBSD stf",
         series: "icmp",
         axis: "hosts",
+        fixed: &[],
         values: VALUES,
         rows: &[
             (1.0, &[0.0, 2.191, 0.099, 3_068.0, 936.0, 0.574, 0.02]),

@@ -18,7 +18,7 @@ use crate::results::{Cell, Unit};
 use crate::topology::Network;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The first responder's own address: a socket takes answers from the address that it was connected to only.
 const RESPONDER: Ipv6Addr = Ipv6Addr::new(0x2a02, 0xa50, 0, 0, 0, 0, 0, 2);
@@ -103,8 +103,9 @@ impl RealHost {
         let count = (self.time.as_secs_f64() * 200.0) as u32;
         let host = self.network.host(HOSTS[0])?;
         let payload = octets.saturating_sub(HEADERS) as u32;
+        let start = Instant::now();
         let trips = ping(host, &RESPONDER.to_string(), count, payload, Duration::ZERO)?;
-        let mut outcome = Outcome { sent: trips.sent.into(), took: self.time, ..Outcome::default() };
+        let mut outcome = Outcome { sent: trips.sent.into(), took: start.elapsed(), ..Outcome::default() };
         for time in &trips.milliseconds {
             outcome.answer(Duration::from_secs_f64(time / 1e3));
         }
@@ -147,9 +148,9 @@ impl Stage for RealHost {
         })?;
         let outcome = &measured.outcome;
         if let (Some(before), Some(after)) = (before, host(self)?) {
-            let cores =
-                after.spent.saturating_sub(before.spent).as_secs_f64() / outcome.took.as_secs_f64().max(1e-9);
-            sheet.value("host-cpu", cores, Unit::Cores);
+            let spent = after.spent.saturating_sub(before.spent).as_secs_f64();
+            // In the same time as the relay's.
+            sheet.value("host-cpu", spent / measured.active.as_secs_f64().max(1e-9), Unit::Cores);
         }
         sheet.value("sent", outcome.sent as f64, Unit::Count);
         if cell.series == "tcp" {

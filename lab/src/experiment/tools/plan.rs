@@ -26,7 +26,7 @@ client 2001:db8:1::2 ───────── gateway ───────�
        192.0.2.2                                 198.51.100.2",
     notes: &[
         "Tools: 1 ping, 2 D-ITG (UDP, both ways), 3 MGEN (one way, over IPv4: Debian's package does not receive IPv6), 4 SIPp in place of Linphone, 5 curl and 6 wget with nginx, 7 iperf3 (UDP), 8 OpenVPN with ping inside.",
-        "Our own load of the same kind runs right after the tool, at the same pace and with packets of the same size.",
+        "Our own load of the same kind runs right after the tool, and in each second round right before it, at the same pace and with packets of the same size. The verdict is that of our load; the tool's is in brackets where it is another one.",
         "Times of calls and web pages are from captures at the client's link, those of the others are the program's own.",
         "Tools that are not installed fail with the name of their package: sixway-lab deps lists all of them.",
     ],

@@ -1,6 +1,6 @@
-//! One measurement: a tool, and our own load right after it, through the same device.
+//! One measurement: a tool and our own load, one right after the other, through the same device.
 
-use super::pair::{CLIENT4, CLIENT6, Paced, SERVER4, SERVER6, ours, theirs};
+use super::pair::{CLIENT4, CLIENT6, Paced, SERVER4, SERVER6, Seen, ours, theirs};
 use crate::device::{Forward, Place, Running, Task};
 use crate::experiment::contract::{Line, Stage};
 use crate::experiment::sheet::Sheet;
@@ -9,7 +9,7 @@ use crate::load::Outcome;
 use crate::measure::{Cores, Meter, Reading};
 use crate::probe::Tool;
 use crate::probe::cpu::pin_thread;
-use crate::results::{Cell, Unit};
+use crate::results::{Cell, TesterCost, Unit};
 use crate::topology::Network;
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,6 +54,15 @@ impl Between {
     }
 }
 
+impl Between {
+    /// What a load has seen, and what it cost the tester.
+    fn metered(&self, load: impl FnOnce() -> Result<Seen>) -> Result<(Seen, TesterCost)> {
+        let meter = Meter::begin(self.cores, Reading::Ticks)?;
+        let seen = load()?;
+        Ok((seen, meter.end(&Outcome::default(), Duration::ZERO)?))
+    }
+}
+
 fn network() -> Result<Network> {
     let network = Network::new(&["client", "gateway", "server"])?;
     network.link(("client", "up0"), ("gateway", "in0"))?;
@@ -93,10 +102,18 @@ impl Stage for Between {
         let per_second = cell.at("per-s");
         let count = (5_000.0 * self.scale).clamp(20.0, 1_000.0) as u32;
         let paced = Paced { per_second, count };
-        let meter = Meter::begin(self.cores, Reading::Ticks)?;
-        let theirs = self.on_testers_core(|network| theirs(tool, network, paced))?;
-        let ours = ours(tool, &self.network, self.cores.tester, paced)?;
-        sheet.tester(meter.end(&Outcome::default(), Duration::ZERO)?);
+        let tool_runs =
+            || self.metered(|| self.on_testers_core(|network| theirs(tool, network, paced)));
+        let own_runs = || self.metered(|| ours(tool, &self.network, self.cores.tester, paced));
+        // Which of them is the first one alternates: the second finds caches and neighbours as the first left them.
+        let ((theirs, their_cost), (ours, cost)) = match cell.repeat % 2 {
+            0 => (tool_runs()?, own_runs()?),
+            _ => {
+                let own = own_runs()?;
+                (tool_runs()?, own)
+            }
+        };
+        sheet.tester(cost);
         for (name, seen) in [("tool", theirs), ("own", ours)] {
             sheet.value(&format!("{name}-sent"), seen.sent as f64, Unit::Count);
             sheet.value(&format!("{name}-answered"), seen.count as f64, Unit::Count);
@@ -104,6 +121,7 @@ impl Stage for Between {
                 sheet.value(&format!("{name}-response"), milliseconds, Unit::Milliseconds);
             }
         }
+        sheet.tester_of(&["tool-response"], &their_cost);
         sheet.command(format!("{}: {}", tool.name(), tool.programs().join(", ")));
         Ok(())
     }

@@ -18,6 +18,7 @@ pub const PUBLISHED: &[Published] = &[
         source: "round-trip times over TCP, by D-ITG",
         series: "ditg",
         axis: "octets",
+        fixed: &[],
         values: TCP,
         rows: &[
             (64.0, &[0.241, 0.452, 0.211]),
@@ -41,6 +42,7 @@ pub const PUBLISHED: &[Published] = &[
         source: "round-trip times over UDP, by D-ITG",
         series: "ditg",
         axis: "octets",
+        fixed: &[],
         values: UDP,
         rows: &[
             (64.0, &[0.253, 0.25, -0.003]),

@@ -25,6 +25,7 @@ mod tunnel_2012;
 mod walk_through;
 
 use crate::Interop;
+pub use tiny::say_how_long;
 
 /// All tests of experiments; each has a CPU for its load.
 pub fn tests() -> Vec<Interop> {

@@ -8,7 +8,7 @@ use sixway_lab::results::{Results, Verdict};
 
 pub const TESTS: &[Interop] = &[
     Interop::new(
-        "overload_at_its_smallest_degrades_no_goodput_and_leaves_the_light_subscriber_alone_below_the_capacity",
+        "overload_at_its_smallest_keeps_two_fifths_of_the_goodput_and_leaves_the_light_subscriber_alone_below_the_capacity",
         &["sixway", "clang", "ethtool"],
         overload,
     ),

@@ -14,6 +14,8 @@ use sixway_lab::run::{Laboratory, execute, plan};
 use sixway_lab::topology::Network;
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 pub const TESTS: &[Interop] = &[
     Interop::new("every_experiment_has_a_tiny_instance", &[], every_experiment_has_one),
@@ -37,6 +39,18 @@ const ALL: [&[Instance]; 10] = [
 /// Seconds for all of them. Guests are not counted: that a device runs in one is proved, and it takes the time to boot.
 const BUDGET: f64 = 90.0;
 
+/// Milliseconds that instances took in this run of the tests, those with guests apart.
+static TOOK: AtomicU64 = AtomicU64::new(0);
+static TOOK_IN_GUESTS: AtomicU64 = AtomicU64::new(0);
+
+/// Writes how long the instances took, if any ran.
+pub fn say_how_long() {
+    let [took, in_guests] = [&TOOK, &TOOK_IN_GUESTS].map(|it| it.load(Ordering::Relaxed) as f64 / 1e3);
+    if took + in_guests > 0.0 {
+        println!("the smallest instances of experiments took {took:.1} s, and {in_guests:.1} s with guests");
+    }
+}
+
 /// A run of an experiment at its smallest.
 #[derive(Clone, Copy)]
 pub struct Instance {
@@ -49,7 +63,12 @@ pub struct Instance {
 impl Instance {
     /// Measures all its cells.
     pub fn run(&self) -> Result<Results> {
-        run_with(self.experiment, &device::all(), self.devices, self.set, None)
+        let start = Instant::now();
+        let results = run_with(self.experiment, &device::all(), self.devices, self.set, None);
+        let [_, in_guests] = self.seconds()?;
+        let took = if in_guests > 0.0 { &TOOK_IN_GUESTS } else { &TOOK };
+        took.fetch_add(start.elapsed().as_millis() as u64, Ordering::Relaxed);
+        results
     }
 
     /// Seconds that are planned for its cells: on this machine, and in guests.
