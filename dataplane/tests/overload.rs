@@ -1,6 +1,8 @@
 //! An engine with a standing queue in front of it: who sends most loses, others do not, and what is left keeps its order.
 
-use crate::support::{Build, Gateway, configured, gateway, in_ipv4, isatap, nat64, six_rd, six_to_four, v4, v6};
+use crate::support::{
+    Build, Gateway, configured, gateway, in_ipv4, isatap, nat64, six_rd, six_to_four, v4, v6,
+};
 use sixway_dataplane::engine::TunnelConfig;
 use sixway_dataplane::fair_share::{BUCKETS, Bucket, FilterRule, SenderTable, sender_bits};
 use sixway_dataplane::frame::{Ingress, Realm};

@@ -159,11 +159,19 @@ fn a_round_with_nothing_leaves_no_ratio() {
                 sample(device, round, &[("loss", loss, Unit::Lost)], &Verdict::DeviceBound)
             })
         };
-        bearing(&results(of("sixway", losses).chain(of("kernel", [0.01; 4])).collect()), "sixway", "kernel", "loss")
+        bearing(
+            &results(of("sixway", losses).chain(of("kernel", [0.01; 4])).collect()),
+            "sixway",
+            "kernel",
+            "loss",
+        )
     };
     assert_eq!(with([0.02; 4]).text(), "2.00 ×");
     // Three rounds without the fourth would be twice as much.
-    assert_eq!(with([0.02, 0.02, 0.0, 0.02]), Bearing::Nothing("loss of sixway was 0 or less in a round".to_owned()));
+    assert_eq!(
+        with([0.02, 0.02, 0.0, 0.02]),
+        Bearing::Nothing("loss of sixway was 0 or less in a round".to_owned())
+    );
 }
 
 #[test]

@@ -81,8 +81,7 @@ impl<'a> View<'a> {
     pub(super) fn to_plain(&self, group: &Group<'_>, value: &str) -> Option<BTreeMap<u32, f64>> {
         let plain = self.plain(group)?;
         let why = not_comparable(plain, value).or_else(|| no_logarithm(plain, value));
-        why.is_none()
-            .then(|| difference(&logarithms(group, value), &logarithms(plain, value)))
+        why.is_none().then(|| difference(&logarithms(group, value), &logarithms(plain, value)))
     }
 }
 

@@ -63,9 +63,12 @@ mod tests {
     fn each_published_row_is_shown_at_a_place_that_is_planned() {
         for experiment in all() {
             let about = experiment.about();
-            let usual: Vec<&str> = experiment.lineup().iter().flat_map(|entry| entry.usual).copied().collect();
-            let asked = Asked { set: BTreeMap::from([("series".to_owned(), "all".to_owned())]), ..Asked::default() };
-            let cells = experiment.cells(&asked, &usual).or_else(|_| experiment.cells(&Asked::default(), &usual));
+            let usual: Vec<&str> =
+                experiment.lineup().iter().flat_map(|entry| entry.usual).copied().collect();
+            let asked =
+                Asked { set: BTreeMap::from([("series".to_owned(), "all".to_owned())]), ..Asked::default() };
+            let cells =
+                experiment.cells(&asked, &usual).or_else(|_| experiment.cells(&Asked::default(), &usual));
             let cells = cells.unwrap();
             for paper in about.published {
                 let tables = about.tables.iter().filter(|table| table.series == paper.series);
@@ -80,7 +83,13 @@ mod tests {
                     })
                     .collect();
                 for (at, _) in paper.rows {
-                    assert!(places.contains(at), "{}: {} of {} at {at}", about.name, paper.series, paper.device);
+                    assert!(
+                        places.contains(at),
+                        "{}: {} of {} at {at}",
+                        about.name,
+                        paper.series,
+                        paper.device
+                    );
                 }
             }
         }

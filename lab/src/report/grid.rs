@@ -374,12 +374,7 @@ fn of_place<'p>(table: &Table, published: &'p [Published], place: &[f64]) -> Vec
     of_series.filter_map(|paper| Some((paper, paper.row(table.axes, place)?))).collect()
 }
 
-fn published_row(
-    (paper, at): (&Published, f64),
-    place: &[f64],
-    columns: &[Shown<'_>],
-    begins: bool,
-) -> Row {
+fn published_row((paper, at): (&Published, f64), place: &[f64], columns: &[Shown<'_>], begins: bool) -> Row {
     let figures = columns.iter().map(|it| {
         let printed = it.published(paper, at);
         (printed.map_or_else(|| "–".to_owned(), |printed| figure(printed, it.unit)), String::new())

@@ -23,8 +23,11 @@ const NEW: u32 = 5_120;
 /// Room for a little more than a million sessions.
 const ROOM: u32 = 1 << 20;
 /// Numbers of sessions, and what a packet may cost there.
-const ESTABLISHED: [(u32, (f64, Unit)); 3] =
-    [(1_000_000, (0.7, Unit::MemoryRead)), (100_000, (0.4, Unit::MemoryRead)), (1_000, (22.0, Unit::Straight))];
+const ESTABLISHED: [(u32, (f64, Unit)); 3] = [
+    (1_000_000, (0.7, Unit::MemoryRead)),
+    (100_000, (0.4, Unit::MemoryRead)),
+    (1_000, (22.0, Unit::Straight)),
+];
 /// What a new session may cost.
 const NEW_SESSION: (f64, Unit) = (2.5, Unit::MemoryRead);
 

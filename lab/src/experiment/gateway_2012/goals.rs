@@ -73,7 +73,8 @@ fn as_plain(view: &View<'_>, device: &str) -> Option<Finding> {
     let calls: Vec<_> = places(view, device, "call")
         .filter_map(|group| Some(more_is_lost(group, view.plain(group)?)))
         .collect();
-    let [more, not_more] = [true, false].map(|is_more| calls.iter().filter(|it| **it == Some(is_more)).count());
+    let [more, not_more] =
+        [true, false].map(|is_more| calls.iter().filter(|it| **it == Some(is_more)).count());
     let is_all = equal == trips.len() && !trips.is_empty() && not_more == calls.len() && !calls.is_empty();
     let outcome = match (longer + more, is_all) {
         (1.., _) => Outcome::DoesNotHold,
@@ -110,9 +111,8 @@ fn nowhere_behind(view: &View<'_>, device: &str) -> Option<Finding> {
             without.push(measure);
         }
     }
-    let lost: Vec<_> = places(view, device, "call")
-        .filter_map(|one| Some(more_is_lost(one, two_of(view, one)?)))
-        .collect();
+    let lost: Vec<_> =
+        places(view, device, "call").filter_map(|one| Some(more_is_lost(one, two_of(view, one)?))).collect();
     match (lost.contains(&Some(true)), lost.is_empty() || lost.contains(&None)) {
         (true, _) => behind.push("throughput and loss of audio"),
         (false, true) => without.push("throughput and loss of audio"),
@@ -209,7 +209,8 @@ mod tests {
                 rounds("kernel", series, 1.0, [1.0; 3], 0.0),
             ]
         };
-        let cpu = [(1.0, of_one), (2.0, of_two)].map(|(form, cpu)| rounds("sixway", "cpu", form, times(cpu), 0.0));
+        let cpu =
+            [(1.0, of_one), (2.0, of_two)].map(|(form, cpu)| rounds("sixway", "cpu", form, times(cpu), 0.0));
         series.iter().enumerate().flat_map(of).chain(cpu).collect()
     }
 

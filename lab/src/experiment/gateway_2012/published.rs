@@ -39,7 +39,8 @@ const fn of(
 pub const FORMULA: &str = "slower / faster − 1";
 
 /// Where the paper gives its connection times.
-const IN_TEXT: [(&str, f64); 4] = [("version", 6.0), ("link", 100.0), ("background", 50.0), ("packet", 1_000.0)];
+const IN_TEXT: [(&str, f64); 4] =
+    [("version", 6.0), ("link", 100.0), ("background", 50.0), ("packet", 1_000.0)];
 /// Where its peaks of CPU are shown: it does not tell how many boxes, nor the size of packets.
 const PEAK: [(&str, f64); 3] = [("form", 1.0), ("version", 6.0), ("packet", 1_000.0)];
 

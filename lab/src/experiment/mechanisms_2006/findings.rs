@@ -333,8 +333,7 @@ mod tests {
         let tcp = |octets, share| throughput("configured", (2.0, octets), share);
         let all = |second| vec![tcp(64.0, 0.6), tcp(256.0, second), tcp(1_400.0, 0.95), tcp(3_072.0, 0.96)];
         let (holds, evidence) = of(all(0.7), "(the paper: by 36.2 %)").unwrap();
-        let words =
-            "slower in 2 of 2 rows; 0.60 to 0.70 × the native throughput";
+        let words = "slower in 2 of 2 rows; 0.60 to 0.70 × the native throughput";
         assert_eq!((holds, evidence.as_str()), (Outcome::Holds, words));
         assert_eq!(outcome(all(1.5), "(the paper: by 36.2 %)"), Outcome::DoesNotHold);
         assert_eq!(outcome(all(0.7), "of an MTU or more"), Outcome::Holds);

@@ -537,7 +537,9 @@ mod tests {
     #[test]
     fn what_the_paper_drew_is_drawn() {
         let figures = Mechanisms2006.figures();
-        for (value, load) in [("response", 1.0), ("throughput", 2.0), ("throughput", 3.0), ("cpu-increase", 2.0)] {
+        for (value, load) in
+            [("response", 1.0), ("throughput", 2.0), ("throughput", 3.0), ("cpu-increase", 2.0)]
+        {
             let of = |it: &&Figure| it.series == "6to4" && it.value == value && it.at == [("load", load)];
             assert_eq!(figures.iter().filter(of).count(), 1, "{value} of load {load}");
         }

@@ -90,7 +90,12 @@ const fn small(series: &'static str) -> Place {
 }
 
 const fn cpu_with_tcp(series: &'static str) -> Place {
-    Place { device: "sixway", series, point: &[("load", 2.0), ("octets", 1_400.0)], value: "cpu-increase-kib" }
+    Place {
+        device: "sixway",
+        series,
+        point: &[("load", 2.0), ("octets", 1_400.0)],
+        value: "cpu-increase-kib",
+    }
 }
 
 /// Its tables as they stand next to rows: the overhead, and transactions by kind (4: UDP, 5: one TCP connection, 6: a connection each).

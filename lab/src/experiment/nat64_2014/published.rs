@@ -12,7 +12,15 @@ const fn http(
     series: &'static str,
     rows: &'static [(f64, &'static [f64])],
 ) -> Published {
-    Published { device, source: "text on TCP and UDP", series, axis: "octets", fixed: &[], values: HTTP, rows }
+    Published {
+        device,
+        source: "text on TCP and UDP",
+        series,
+        axis: "octets",
+        fixed: &[],
+        values: HTTP,
+        rows,
+    }
 }
 
 /// Its figures.

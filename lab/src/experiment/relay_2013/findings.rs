@@ -11,8 +11,9 @@ const SERIES: [&str; 3] = ["icmp", "one-responder", "sizes"];
 /// Whether the paper's statements hold for each device.
 pub fn findings(results: &Results) -> Vec<Finding> {
     // Those with the paper's load: other series have a question of their own.
-    let is_meant =
-        |sample: &&Sample| sample.cell.experiment == "relay-2013" && SERIES.contains(&sample.cell.series.as_str());
+    let is_meant = |sample: &&Sample| {
+        sample.cell.experiment == "relay-2013" && SERIES.contains(&sample.cell.series.as_str())
+    };
     let of_this: Vec<_> = results.samples.iter().filter(is_meant).cloned().collect();
     let groups = groups(&of_this);
     let mut devices: Vec<&str> = groups.iter().map(|group| group.cell.device.as_str()).collect();
@@ -29,7 +30,10 @@ pub fn findings(results: &Results) -> Vec<Finding> {
             (_, false) => Outcome::DoesNotHold,
         };
         let evidence = match count {
-            0 => format!("no row is device-bound; in all rows {:.3} % at most", greatest(own(), "loss") * 100.0),
+            0 => format!(
+                "no row is device-bound; in all rows {:.3} % at most",
+                greatest(own(), "loss") * 100.0
+            ),
             _ => format!("{:.3} % at most in {count} device-bound rows", in_busy * 100.0),
         };
         let statement = format!("{device} loses at most {:.2} % while its core is busy.", LOSS * 100.0);

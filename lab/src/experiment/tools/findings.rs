@@ -124,7 +124,10 @@ mod tests {
         assert_eq!(outcome, Outcome::DoesNotHold);
         assert!(evidence.ends_with("ours is longer: why is not known"), "{evidence}");
         let (_, evidence) = of(Tool::Ping, [0.5, 0.6, 0.7]);
-        assert!(evidence.contains("ours is longer: ping takes the time of a reply from the kernel"), "{evidence}");
+        assert!(
+            evidence.contains("ours is longer: ping takes the time of a reply from the kernel"),
+            "{evidence}"
+        );
         // Numbers that the noise does not bear are not printed.
         let equal = Bearing::Equal(Ratio { value: 0.93, interval: (0.8, 1.08), rounds: 3 });
         let (outcome, evidence) = judge(Tool::Ping, &equal);

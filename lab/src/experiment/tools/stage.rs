@@ -102,8 +102,7 @@ impl Stage for Between {
         let per_second = cell.at("per-s");
         let count = (5_000.0 * self.scale).clamp(20.0, 1_000.0) as u32;
         let paced = Paced { per_second, count };
-        let tool_runs =
-            || self.metered(|| self.on_testers_core(|network| theirs(tool, network, paced)));
+        let tool_runs = || self.metered(|| self.on_testers_core(|network| theirs(tool, network, paced)));
         let own_runs = || self.metered(|| ours(tool, &self.network, self.cores.tester, paced));
         // Which of them is the first one alternates: the second finds caches and neighbours as the first left them.
         let ((theirs, their_cost), (ours, cost)) = match cell.repeat % 2 {
