@@ -204,7 +204,9 @@ impl Run<'_> {
         some(&through.service, "an echo reply")?;
         // From when a request was sent: that it was sent late is not the boxes' doing.
         less_wire("response", &through.service, &wire.service, sheet)?;
-        sheet.value("loss", through.loss(), Unit::Lost);
+        let offered = through.sent + through.refused;
+        let lost = through.lost + through.refused;
+        sheet.value("loss", lost as f64 / offered.max(1) as f64, Unit::Lost);
         sheet.value("answered", through.answered as f64, Unit::Count);
         let mean = by_ping.milliseconds.iter().sum::<f64>() / by_ping.milliseconds.len().max(1) as f64;
         sheet.value("by-ping", mean, Unit::Milliseconds);
