@@ -223,9 +223,17 @@ fn senders_behind_a_6to4_relay_or_an_isatap_router_are_known_by_the_packets_insi
         let [heavy, own] = dropped_behind(tunnel, remote, site);
         assert!(heavy > 1_000 && own > 0, "{remote}: {heavy} {own}");
     }
-    let relay = TunnelConfig::SixToFour(six_to_four(six_to_four_site::Role::Relay, "192.88.99.1"));
+    let relay = six_to_four(six_to_four_site::Role::Relay, "192.88.99.1");
+    let native_sources = NativeSources::Listed(vec![other.parse().unwrap()]);
+    let relay = TunnelConfig::SixToFour(SixToFourConfig { native_sources, ..relay });
     let [heavy, own] = dropped_behind(relay, other, ["192.88.99.1", "2001:db8::2"]);
     assert!(heavy > 1_000 && own > 0, "{heavy} {own}");
+    let host = TunnelConfig::SixToFour(six_to_four(six_to_four_site::Role::Host, router));
+    let [heavy, light] = dropped_behind(host, "192.88.99.1", site);
+    assert!(heavy > 1_000 && light == 0, "a host: {heavy} {light}");
+    let on_link = TunnelConfig::Isatap(isatap(isatap_link::Role::Router, "10.0.0.2"));
+    let [heavy, own] = dropped_behind(on_link, "10.0.0.1", ["10.0.0.2", "2001:db8:1:2::1"]);
+    assert!(heavy > 1_000 && own > 0, "an ISATAP router: {heavy} {own}");
 }
 
 /// What is not an IP packet has no sender. It is dropped for what it is.

@@ -157,16 +157,6 @@ const HEADLINES: &[Headline] = &[
         published: 2.22,
         today: Today::Nothing("NetBSD does not run here"),
     },
-    Headline {
-        statement: "Linux sit over FreeBSD stf: requests a second with ten hosts (here: CPU time of a packet with ten hosts, Linux' sit in a guest over Sixway, each over plain forwarding on its machine)",
-        published: 3.52,
-        today: Today::Ratio {
-            series: "icmp",
-            point: &[("hosts", 10.0)],
-            value: "cpu-per-packet",
-            devices: ("linux-sit", "sixway"),
-        },
-    },
 ];
 
 const LINEUP: &[Entry] = &[
