@@ -229,6 +229,7 @@ mod tests {
         sheet.value("cpu", 0.5, Unit::Cores);
         sheet.value("cpu-per-packet", 900.0, Unit::NanosecondsPerPacket);
         sheet.value("host-cpu", 0.1, Unit::Cores);
+        sheet.value("native-cpu", 0.1, Unit::Cores);
         sheet.value("requests", 5.0, Unit::PerSecond);
         sheet.tester(TesterCost::default());
         let cell = Cell {
@@ -252,7 +253,13 @@ mod tests {
     #[test]
     fn the_cpu_time_of_the_whole_machine_is_marked() {
         let all = |cpu: bool| {
-            let values = [("cpu", cpu), ("cpu-per-packet", cpu), ("host-cpu", false), ("requests", false)];
+            let values = [
+                ("cpu", cpu),
+                ("cpu-per-packet", cpu),
+                ("host-cpu", false),
+                ("native-cpu", cpu),
+                ("requests", false),
+            ];
             values.map(|(name, is)| (name.to_owned(), is)).to_vec()
         };
         assert_eq!(uncertain(CpuSource::Shared), all(true));

@@ -23,7 +23,8 @@ pub fn two_of<'v, 'a>(view: &'v View<'a>, one: &Group<'_>) -> Option<&'v Group<'
     view.group(&one.cell.series, &one.cell.device, &point)
 }
 
-/// Whether more audio is lost in one row than in another one; `None` if the tester may have lost it, or if not all rounds say the same.
+/// Whether more audio is lost in one row than in another one; `None` if the tester may have lost it, if not all rounds say the same, or if fewer than
+/// three have both.
 pub fn more_is_lost(row: &Group<'_>, other: &Group<'_>) -> Option<bool> {
     let is_testers = |row: &Group<'_>| matches!(row.verdict(), Verdict::TesterBound { .. } | Verdict::Failed);
     if is_testers(row) || is_testers(other) {
@@ -33,9 +34,9 @@ pub fn more_is_lost(row: &Group<'_>, other: &Group<'_>) -> Option<bool> {
     let pairs: Vec<_> =
         losses.iter().filter_map(|(round, loss)| Some((*loss, *others.get(round)?))).collect();
     let more = pairs.iter().filter(|(loss, other)| loss > other).count();
-    match more {
-        0 if !pairs.is_empty() => Some(false),
-        3.. if more == pairs.len() => Some(true),
+    match (pairs.len(), more) {
+        (3.., 0) => Some(false),
+        (count @ 3.., more) if more == count => Some(true),
         _ => None,
     }
 }
@@ -49,4 +50,52 @@ pub fn one_against_two(view: &View<'_>, device: &str, (series, value): (&str, &s
         Some(view.ratio(over, under, value))
     };
     places(view, device, series).filter_map(at).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyse::groups;
+    use crate::results::{Cell, Sample, TesterCost, Unit, Value};
+    use std::collections::BTreeMap;
+
+    /// A row with these losses, by round.
+    fn row(losses: &[(u32, f64)], verdict: &Verdict) -> Vec<Sample> {
+        let sample = |(repeat, loss): &(u32, f64)| Sample {
+            cell: Cell {
+                experiment: "gateway-2012".to_owned(),
+                series: "call".to_owned(),
+                device: "sixway".to_owned(),
+                point: BTreeMap::new(),
+                repeat: *repeat,
+            },
+            started: String::new(),
+            took: 1.0,
+            values: BTreeMap::from([("loss".to_owned(), Value::one(*loss, Unit::Lost))]),
+            not_measurable: BTreeMap::new(),
+            verdict: verdict.clone(),
+            tester: TesterCost::default(),
+            control: None,
+            commands: Vec::new(),
+            raw: Vec::new(),
+            failed: None,
+        };
+        losses.iter().map(sample).collect()
+    }
+
+    #[test]
+    fn more_is_lost_if_three_rounds_say_so_and_the_tester_had_time() {
+        let (idle, busy) = (Verdict::NotLoaded, Verdict::TesterBound { why: String::new() });
+        let lost = |row: &[Sample], other: &[Sample]| more_is_lost(&groups(row)[0], &groups(other)[0]);
+        let rounds = |losses: [f64; 3]| row(&[(0, losses[0]), (1, losses[1]), (2, losses[2])], &idle);
+        let (none, some) = (rounds([0.0; 3]), rounds([0.1; 3]));
+        assert_eq!((lost(&some, &none), lost(&none, &some)), (Some(true), Some(false)));
+        assert_eq!((lost(&none, &none), lost(&rounds([0.0, 0.1, 0.0]), &none)), (Some(false), None));
+        for count in [1, 2] {
+            assert_eq!((lost(&some[..count], &none), lost(&none[..count], &some)), (None, None), "{count}");
+        }
+        assert_eq!(lost(&row(&[(7, 0.1), (8, 0.1), (9, 0.1)], &idle), &none), None, "other rounds");
+        let testers = row(&[(0, 0.0), (1, 0.0), (2, 0.0)], &busy);
+        assert_eq!((lost(&some, &testers), lost(&testers, &some)), (None, None));
+    }
 }

@@ -5,7 +5,7 @@ use super::form::has_tunnel;
 use super::goals::goals;
 use super::published::{FORMULA, PERCENTAGES, Percentages};
 use super::scene::UNSHAPED;
-use super::stage::{ETHERNET, TUNNEL};
+use super::stage::on_wire;
 use crate::analyse::{Bearing, Finding, Outcome, View};
 use crate::device::find;
 use crate::results::{Cell, Results, Verdict};
@@ -104,9 +104,8 @@ fn percent(ratio: f64) -> String {
 
 /// Mbit/s on the wire of a row's background: its packets in frames, and in the tunnel if the device has one.
 fn on_the_wire(cell: &Cell) -> f64 {
-    let octets = cell.at("packet").max(1.0);
-    let tunnel = if find(&cell.device).is_some_and(has_tunnel) { TUNNEL } else { 0.0 };
-    cell.at("background") * (octets + tunnel + ETHERNET) / octets
+    let is_tunnelled = find(&cell.device).is_some_and(has_tunnel);
+    on_wire(cell.at("background"), cell.at("packet").max(1.0), is_tunnelled)
 }
 
 /// Nothing is lost below the rate of the link, neither audio nor background.
@@ -202,6 +201,9 @@ mod tests {
             "105 on the wire"
         );
         assert_eq!(outcome(vec![call(50.0, [0.1, 0.1], &busy)]), Some(Outcome::NotShown));
+        // Of a rate that only a tunnel's header raises above that of the link.
+        let cell = |device: &str| Cell { device: device.to_owned(), ..call(95.0, [0.0; 2], &idle).cell };
+        assert!(on_the_wire(&cell("kernel")) < 100.0 && on_the_wire(&cell("sixway")) > 100.0);
         assert_eq!(outcome(Vec::new()), None);
     }
 }

@@ -22,11 +22,17 @@ const READINGS: u32 = 10;
 /// Echo requests before each load.
 const FIRST: u16 = 5;
 /// Octets that a tunnel's header adds.
-pub const TUNNEL: f64 = 20.0;
+const TUNNEL: f64 = 20.0;
 /// The share of a link's rate from which the link counts as full.
 const FULL: f64 = 0.95;
 /// Octets of a frame that are counted by no IP packet: Ethernet's header and check sequence, preamble and gap.
-pub const ETHERNET: f64 = 38.0;
+const ETHERNET: f64 = 38.0;
+
+/// The rate on the wire of IP packets of this length: in frames, and in the tunnel if they pass one.
+pub fn on_wire(rate: f64, octets: f64, is_tunnelled: bool) -> f64 {
+    let tunnel = if is_tunnelled { TUNNEL } else { 0.0 };
+    rate * (octets + tunnel + ETHERNET) / octets
+}
 
 /// A site's boxes, built for one form at a time.
 pub struct Site {
@@ -139,9 +145,7 @@ impl Run<'_> {
 
     /// What the background was, with the tunnel's header on the wire if it has one.
     fn note(&self, report: &BackgroundReport, sheet: &mut Sheet) {
-        let octets = self.offered.octets as f64;
-        let tunnel = if self.is_tunnelled { TUNNEL } else { 0.0 };
-        let wire = report.packet_bits * (octets + tunnel + ETHERNET) / octets;
+        let wire = on_wire(report.packet_bits, self.offered.octets as f64, self.is_tunnelled);
         sheet.value("background-payload", report.payload_bits, Unit::BitsPerSecond);
         sheet.value("background-wire", wire, Unit::BitsPerSecond);
         sheet.value("background-lost", report.outcome.loss(), Unit::Lost);
@@ -269,4 +273,15 @@ fn less_wire(name: &str, through: &Histogram, wire: &Histogram, sheet: &mut Shee
     let more = (through.mean() - wire.mean()) / 1e6;
     sheet.value(&format!("{name}-net"), more, Unit::Milliseconds);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_counted_with_the_header_of_a_tunnel_where_there_is_one() {
+        assert_eq!([true, false].map(|is_tunnelled| on_wire(90.0, 1_000.0, is_tunnelled)), [95.22, 93.42]);
+        assert_eq!(on_wire(50.0, 200.0, false), 59.5);
+    }
 }

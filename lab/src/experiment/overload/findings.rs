@@ -129,6 +129,26 @@ mod tests {
         assert_eq!(of("one, through the tunnel, degrades gracefully"), Outcome::DoesNotHold);
     }
 
+    #[test]
+    fn a_light_subscriber_is_spared_if_it_loses_nothing_above_the_capacity() {
+        let with = |load: f64, loss: f64, busy: f64| {
+            let mut sample = sample(load, 90.0, busy);
+            sample.values.insert("established-loss".to_owned(), Value::one(loss, Unit::Lost));
+            sample
+        };
+        let outcome = |samples: [Sample; 3]| spares(&samples, "one", "").outcome;
+        let well = || [with(0.9, 0.0, 1.0), with(1.0, 0.0, 1.0), with(2.0, 0.0, 1.0)];
+        assert_eq!(outcome(well()), Outcome::Holds);
+        let [below, at, above] = well();
+        assert_eq!(outcome([below.clone(), at.clone(), with(2.0, 0.05, 1.0)]), Outcome::DoesNotHold);
+        assert_eq!(
+            outcome([with(0.9, 0.05, 1.0), with(1.0, 0.05, 1.0), above]),
+            Outcome::Holds,
+            "not overloaded"
+        );
+        assert_eq!(outcome([below, at, with(2.0, 0.05, 0.5)]), Outcome::NotShown, "it was not at its limit");
+    }
+
     fn sample(load: f64, goodput: f64, device_core_busy: f64) -> Sample {
         let cell = Cell {
             experiment: "overload".to_owned(),

@@ -38,9 +38,7 @@ impl Between {
         let device = line.device.start(&place, &Task::Forward(Forward))?;
         Ok(Self { _device: device, network, cores: line.cores, scale: line.asked.scale })
     }
-}
 
-impl Between {
     /// What a thread on a CPU starts runs there, too.
     fn on_testers_core<T: Send>(&self, work: impl FnOnce(&Network) -> Result<T> + Send) -> Result<T> {
         let (network, core) = (&*self.network, self.cores.tester);
@@ -52,15 +50,18 @@ impl Between {
             working.join().unwrap_or_else(|_| Err(Failure::Unexpected("a tool's thread panicked".to_owned())))
         })
     }
-}
 
-impl Between {
     /// What a load has seen, and what it cost the tester.
     fn metered(&self, load: impl FnOnce() -> Result<Seen>) -> Result<(Seen, TesterCost)> {
         let meter = Meter::begin(self.cores, Reading::Ticks)?;
         let seen = load()?;
         Ok((seen, meter.end(&Outcome::default(), Duration::ZERO)?))
     }
+}
+
+/// Whether the tool runs before our own load in this round.
+const fn is_tool_first(round: u32) -> bool {
+    round.is_multiple_of(2)
 }
 
 fn network() -> Result<Network> {
@@ -105,12 +106,11 @@ impl Stage for Between {
         let tool_runs = || self.metered(|| self.on_testers_core(|network| theirs(tool, network, paced)));
         let own_runs = || self.metered(|| ours(tool, &self.network, self.cores.tester, paced));
         // Which of them is the first one alternates: the second finds caches and neighbours as the first left them.
-        let ((theirs, their_cost), (ours, cost)) = match cell.repeat % 2 {
-            0 => (tool_runs()?, own_runs()?),
-            _ => {
-                let own = own_runs()?;
-                (tool_runs()?, own)
-            }
+        let ((theirs, their_cost), (ours, cost)) = if is_tool_first(cell.repeat) {
+            (tool_runs()?, own_runs()?)
+        } else {
+            let own = own_runs()?;
+            (tool_runs()?, own)
         };
         sheet.tester(cost);
         for (name, seen) in [("tool", theirs), ("own", ours)] {
@@ -123,5 +123,15 @@ impl Stage for Between {
         sheet.tester_of(&["tool-response"], &their_cost);
         sheet.command(format!("{}: {}", tool.name(), tool.programs().join(", ")));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_alternates_by_rounds() {
+        assert_eq!([0, 1, 2, 3].map(is_tool_first), [true, false, true, false]);
     }
 }
