@@ -3,6 +3,7 @@
 use nix::errno::Errno;
 use nix::sys::socket::sockopt::{Ipv6V6Only, ReuseAddr};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, socket};
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsRawFd;
@@ -59,12 +60,21 @@ pub(super) fn is_taken(wanted: Place) -> bool {
     bound == Err(Errno::EADDRINUSE)
 }
 
+/// How often the tables of sockets are read. The kernel gives them page by page: a row may be missing, or come twice, when other sockets are
+/// opened or closed meanwhile.
+const READINGS: usize = 4;
+
 /// The inodes of sockets that may receive what is sent to this address and port.
 pub(super) fn sockets_at(wanted: Place) -> Vec<u64> {
-    let Place { transport, .. } = wanted;
-    let (files, state) = transport.tables();
-    let tables = files.iter().filter_map(|file| fs::read_to_string(format!("/proc/net/{file}")).ok());
-    tables.flat_map(|table| inodes(&table, state, wanted)).collect()
+    sockets_in(|file| fs::read_to_string(format!("/proc/net/{file}")).ok(), wanted)
+}
+
+/// The same, in tables that may lack a row.
+fn sockets_in(table: impl Fn(&str) -> Option<String>, wanted: Place) -> Vec<u64> {
+    let (files, state) = wanted.transport.tables();
+    let readings = (0..READINGS).flat_map(|_| files);
+    let rows = readings.filter_map(|file| table(file)).flat_map(|table| inodes(&table, state, wanted));
+    rows.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// proc(5): the local address in the second column, the state in the fourth, the inode in the tenth.
@@ -150,7 +160,9 @@ fn shown(name: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
     use std::net::{TcpListener, UdpSocket};
+    use std::time::{Duration, Instant};
 
     #[test]
     fn a_process_writes_no_lines_of_its_own_by_its_name() {
@@ -193,8 +205,41 @@ mod tests {
         let any = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), at.port());
         assert_eq!(sockets_at(place(Transport::Udp, any)).len(), 1);
         drop(udp);
+        // A process that another test starts has a copy of the socket until it executes its program.
+        let begun = Instant::now();
+        while !sockets_at(place(Transport::Udp, at)).is_empty() && begun.elapsed() < Duration::from_secs(10) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         assert_eq!(sockets_at(place(Transport::Udp, at)), [0_u64; 0]);
         assert_eq!(holders(&[]), []);
+    }
+
+    /// udp(7) tables are read in several calls, between which sockets come and go.
+    #[test]
+    fn a_row_that_one_reading_lacks_or_has_twice_is_one_socket() {
+        let row = |inode: u64| {
+            format!(
+                "  1: 00000000:0043 00000000:0000 07 00000000:00000000 00:00000000 00000000  0 0 {inode} 2 0 0\n"
+            )
+        };
+        let at = "0.0.0.0:67".parse().unwrap();
+        let wanted = Place { transport: Transport::Udp, at, is_dual: false };
+        let reading = Cell::new(0);
+        let found = sockets_in(
+            |file| {
+                assert!(["udp", "udp6"].contains(&file), "{file}");
+                reading.set(reading.get() + 1);
+                Some(match reading.get() {
+                    1 | 2 => "head\n".to_owned(),
+                    3 => format!("head\n{}{}{}", row(7), row(7), row(5)),
+                    _ => format!("head\n{}", row(7)),
+                })
+            },
+            wanted,
+        );
+        assert_eq!(found, [5, 7]);
+        assert_eq!(reading.get(), 2 * READINGS);
+        assert_eq!(sockets_in(|_| None, wanted), [0_u64; 0]);
     }
 
     #[test]

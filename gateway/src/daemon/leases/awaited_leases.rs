@@ -18,11 +18,24 @@ struct Addresses {
 }
 
 /// The same, with notifications of the threads that wait for them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct AwaitedLeases {
+    /// How long a DNS thread waits.
+    pub(super) patience: Duration,
     addresses: Mutex<Addresses>,
     installed: Condvar,
     added: Notify,
+}
+
+impl Default for AwaitedLeases {
+    fn default() -> Self {
+        Self {
+            patience: PATIENCE,
+            addresses: Mutex::default(),
+            installed: Condvar::new(),
+            added: Notify::new(),
+        }
+    }
 }
 
 impl AwaitedLeases {
@@ -49,7 +62,7 @@ impl AwaitedLeases {
     pub(super) fn wait(&self, address: Ipv4Addr) -> bool {
         let addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
         let is_unknown = |them: &mut Addresses| them.all.contains(&address) && !them.is_stuck;
-        let waited = self.installed.wait_timeout_while(addresses, PATIENCE, is_unknown);
+        let waited = self.installed.wait_timeout_while(addresses, self.patience, is_unknown);
         let (mut addresses, time) = waited.unwrap_or_else(PoisonError::into_inner);
         addresses.is_stuck |= time.timed_out();
         !addresses.all.contains(&address)
@@ -77,6 +90,16 @@ mod tests {
         assert!((0..100).all(|_| !awaited.wait(address)));
         assert!(begun.elapsed() < 40 * PATIENCE, "one of them waited");
         awaited.remove(core::iter::empty());
+        assert!(!awaited.wait(address));
+        assert!(begun.elapsed() >= 2 * PATIENCE, "news for another: one more may wait");
+    }
+
+    #[test]
+    fn an_answer_that_waits_is_sent_when_the_workers_have_the_lease() {
+        let patience = Duration::from_secs(60);
+        let (awaited, address) =
+            (Arc::new(AwaitedLeases { patience, ..Default::default() }), Ipv4Addr::new(192, 0, 2, 1));
+        awaited.add(address);
         let other = Arc::clone(&awaited);
         let waits = thread::spawn(move || other.wait(address));
         awaited.remove([address].into_iter());

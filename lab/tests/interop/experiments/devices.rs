@@ -23,16 +23,18 @@ pub const TESTS: &[Interop] = &[
 
 /// How many networks there are at a time. Most of the time programs are waited for.
 const AT_A_TIME: usize = 3;
+/// The same with guests, which take CPU time all the while.
+const GUESTS_AT_A_TIME: usize = 2;
 
 fn every_device() -> Result<()> {
-    each(|realm| !matches!(realm, Realm::Guest(_)))
+    each(|realm| !matches!(realm, Realm::Guest(_)), AT_A_TIME)
 }
 
 fn every_guest() -> Result<()> {
-    each(|realm| matches!(realm, Realm::Guest(_)))
+    each(|realm| matches!(realm, Realm::Guest(_)), GUESTS_AT_A_TIME)
 }
 
-fn each(takes_part: impl Fn(Realm) -> bool) -> Result<()> {
+fn each(takes_part: impl Fn(Realm) -> bool, at_a_time: usize) -> Result<()> {
     let here = Machine::here();
     let mut left = VecDeque::new();
     for device in all().into_iter().filter(|device| takes_part(device.card().realm)) {
@@ -56,7 +58,7 @@ fn each(takes_part: impl Fn(Realm) -> bool) -> Result<()> {
     let (left, failed) = (Mutex::new(left), Mutex::new(Vec::new()));
     let next = || left.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
     std::thread::scope(|scope| {
-        for _ in 0..AT_A_TIME {
+        for _ in 0..at_a_time {
             scope.spawn(|| {
                 while let Some((device, task, again)) = next() {
                     if let Err(failure) = does(device, task, again) {

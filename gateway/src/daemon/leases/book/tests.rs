@@ -4,6 +4,7 @@ use super::*;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 const HOST: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0x99, 0xb, 0, 0, 0, 1);
 
@@ -135,7 +136,22 @@ fn a_query_waits_for_a_change_that_is_on_its_way_or_is_newer_than_what_the_worke
     let (place, _, second) = book.take_pending().remove(0);
     book.put_back(place, second);
     assert_eq!(asks().join().unwrap(), LeasedAddress::None);
-    let waits = asks();
+}
+
+#[test]
+fn a_query_that_waits_is_answered_when_the_workers_know() {
+    let site = Site::new("known");
+    let mut book = site.book();
+    Arc::get_mut(&mut book).unwrap().awaited.patience = Duration::from_secs(60);
+    let other = Arc::clone(&book);
+    let waits = thread::spawn(move || other.look_up(0, HOST, asker()));
+    while book.all().iter().all(|one| one.pending.is_empty()) {
+        thread::yield_now();
+    }
+    // A worker did not get it the first time.
+    let (place, _, first) = book.take_pending().remove(0);
+    book.put_back(place, first);
+    assert!(!waits.is_finished());
     tell(&book);
     assert!(matches!(waits.join().unwrap(), LeasedAddress::Has(..)));
 }
