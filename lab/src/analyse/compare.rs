@@ -115,18 +115,18 @@ fn of_group(
             return None;
         }
         let logarithms = |view: &View<'_>, group: &Group<'_>| match as_ratios {
-            true => view.to_plain(group, name).unwrap_or_default(),
-            false => super::view::logarithms(group, name),
+            true => view.to_plain(group, name),
+            false => Ok(super::view::logarithms(group, name)),
         };
         let why = not_comparable(first, name).or_else(|| not_comparable(second, name));
         let why = why.or_else(|| no_logarithm(first, name)).or_else(|| no_logarithm(second, name));
-        let bearing = match why {
-            Some(why) => Bearing::Nothing(why),
-            None => {
+        let bearing = match (why, logarithms(a, first), logarithms(b, second)) {
+            (Some(why), ..) | (None, Err(why), _) | (None, Ok(_), Err(why)) => Bearing::Nothing(why),
+            (None, Ok(before), Ok(after)) => {
                 let rounds = |logarithms: std::collections::BTreeMap<u32, f64>| -> Vec<f64> {
                     logarithms.into_values().collect()
                 };
-                between(&rounds(logarithms(a, first)), &rounds(logarithms(b, second)), noise)
+                between(&rounds(before), &rounds(after), noise)
             }
         };
         let direction = match &bearing {

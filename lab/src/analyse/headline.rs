@@ -55,15 +55,23 @@ pub struct Place {
 }
 
 impl Headline {
+    /// What is divided and by what, or why nothing is.
+    pub const fn places(&self) -> Result<[Place; 2], &'static str> {
+        match self.today {
+            Today::Nothing(why) => Err(why),
+            Today::Rows { over, under } => Ok([over, under]),
+            Today::Ratio { series, point, value, devices: (over, under) } => Ok([
+                Place { device: over, series, point, value },
+                Place { device: under, series, point, value },
+            ]),
+        }
+    }
+
     /// Today's ratio.
     pub fn today(&self, view: &View<'_>) -> Bearing {
-        let (over, under) = match self.today {
-            Today::Nothing(why) => return Bearing::Nothing(why.to_owned()),
-            Today::Rows { over, under } => (over, under),
-            Today::Ratio { series, point, value, devices: (over, under) } => {
-                let of = |device| Place { device, series, point, value };
-                (of(over), of(under))
-            }
+        let [over, under] = match self.places() {
+            Ok(places) => places,
+            Err(why) => return Bearing::Nothing(why.to_owned()),
         };
         match (over.group(view), under.group(view)) {
             (Some(above), Some(below)) => view.ratio_of((above, over.value), (below, under.value)),

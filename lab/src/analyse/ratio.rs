@@ -6,6 +6,8 @@ use super::statistics::estimate;
 const ROUNDS: usize = 3;
 /// Maximum ratio of an interval's ends: with a wider interval the value has no meaning.
 const WIDEST: f64 = 1.5;
+/// An interval up to this factor from 1 is near it: it shows that there is no difference worth a word.
+const NEAR: f64 = 1.1;
 /// A difference counts from this multiple of the noise.
 const NOISES: f64 = 2.0;
 
@@ -86,6 +88,27 @@ impl Bearing {
         }
     }
 
+    /// Whether it is above 1: `None` if that is uncertain. That it is not takes an interval below 1, or one near 1 whole ([`NEAR`]).
+    pub fn is_above(&self) -> Option<bool> {
+        self.is_on_side(|value| value > 1.0)
+    }
+
+    /// Whether it is below 1, in the same way.
+    pub fn is_below(&self) -> Option<bool> {
+        self.is_on_side(|value| value < 1.0)
+    }
+
+    fn is_on_side(&self, is_there: fn(f64) -> bool) -> Option<bool> {
+        match self {
+            Self::Number(ratio) | Self::Direction(ratio) => Some(is_there(ratio.value)),
+            Self::Equal(ratio) => {
+                let (low, high) = ratio.interval;
+                (low >= 1.0 / NEAR && high <= NEAR).then_some(false)
+            }
+            Self::Nothing(_) => None,
+        }
+    }
+
     /// As it is written in a table.
     pub fn text(&self) -> String {
         match self {
@@ -145,6 +168,20 @@ mod tests {
         assert!(bearing(&[0.5, 1.0, 2.0], 0.02).explained().starts_with("the rounds differ too much"));
         assert_eq!(bearing(&[2.0, 2.0], 0.0).explained(), "a ratio takes 3 rounds, and here are 2");
         assert_eq!(bearing(&[2.0], 0.0), Bearing::Nothing(String::new()));
+    }
+
+    /// Rounds that differ by more than a difference that counts show none of: above, below, equal.
+    #[test]
+    fn a_wide_interval_around_one_does_not_show_that_there_is_no_difference() {
+        let of = |low, high| Bearing::Equal(Ratio { value: 1.0, interval: (low, high), rounds: 3 });
+        let said = |bearing: &Bearing| (bearing.is_above(), bearing.is_below());
+        assert_eq!(said(&of(0.97, 1.35)), (None, None));
+        assert_eq!(said(&of(0.80, 1.05)), (None, None));
+        assert_eq!(said(&of(0.99, 1.02)), (Some(false), Some(false)));
+        assert_eq!(said(&of(0.91, 1.10)), (Some(false), Some(false)));
+        assert_eq!(said(&bearing(&[1.9, 2.0, 2.1], 0.05)), (Some(true), Some(false)));
+        assert_eq!(said(&bearing(&[0.3, 0.4, 0.6], 0.02)), (Some(false), Some(true)));
+        assert_eq!(said(&Bearing::Nothing(String::new())), (None, None));
     }
 
     #[test]

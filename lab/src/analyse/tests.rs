@@ -95,11 +95,19 @@ fn what_all_rounds_have_in_common_is_not_in_a_ratio() {
 fn a_ratio_of_two_realms_is_refused() {
     let without_plain = results(rounds(&[("sixway", 2.0), ("sit", 30.0), ("kernel", 1.0)]));
     let said = bearing(&without_plain, "sixway", "sit", "time").explained();
-    assert_eq!(said, "sixway and sit run in different realms, and there is no plain forwarding in both");
+    assert_eq!(said, "sixway and sit run in different realms: plain forwarding was not measured in uml");
     // With plain forwarding in both, two times as much here and three times as much there meet.
     let both = results(rounds(&[("sixway", 2.0), ("sit", 30.0), ("kernel", 1.0), ("guest-plain", 10.0)]));
     let ratio = bearing(&both, "sit", "sixway", "time").number().unwrap();
     assert!((ratio.value - 1.5).abs() < 1e-9, "{ratio:?}");
+    // A time of 0 has no logarithm: the reason is said, and no ratio is made of the other rounds.
+    let mut zero = both.clone();
+    let of_plain = |sample: &&mut Sample| sample.cell.device == "guest-plain" && sample.cell.repeat == 1;
+    for sample in zero.samples.iter_mut().filter(of_plain) {
+        sample.values.insert("time".to_owned(), Value::one(0.0, Unit::Milliseconds));
+    }
+    let said = bearing(&zero, "sit", "sixway", "time").explained();
+    assert_eq!(said, "sit and sixway run in different realms: time of guest-plain was 0 or less in a round");
 }
 
 #[test]

@@ -60,10 +60,10 @@ impl<'a> View<'a> {
         let logarithms = match same_realm {
             true => difference(&logarithms(over, above), &logarithms(under, below)),
             false => match (self.to_plain(over, above), self.to_plain(under, below)) {
-                (Some(over), Some(under)) => difference(&over, &under),
-                _ => {
+                (Ok(over), Ok(under)) => difference(&over, &under),
+                (Err(why), _) | (_, Err(why)) => {
                     return Bearing::Nothing(format!(
-                        "{} and {} run in different realms, and there is no plain forwarding in both",
+                        "{} and {} run in different realms: {why}",
                         over.cell.device, under.cell.device
                     ));
                 }
@@ -77,11 +77,19 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The logarithms of a group's rounds over those of plain forwarding.
-    pub(super) fn to_plain(&self, group: &Group<'_>, value: &str) -> Option<BTreeMap<u32, f64>> {
-        let plain = self.plain(group)?;
-        let why = not_comparable(plain, value).or_else(|| no_logarithm(plain, value));
-        why.is_none().then(|| difference(&logarithms(group, value), &logarithms(plain, value)))
+    /// The logarithms of a group's rounds over those of plain forwarding, or why there are none.
+    pub(super) fn to_plain(
+        &self,
+        group: &Group<'_>,
+        value: &str,
+    ) -> std::result::Result<BTreeMap<u32, f64>, String> {
+        let realm = self.realm(&group.cell.device);
+        let plain =
+            self.plain(group).ok_or_else(|| format!("plain forwarding was not measured in {realm}"))?;
+        match not_comparable(plain, value).or_else(|| no_logarithm(plain, value)) {
+            Some(why) => Err(why),
+            None => Ok(difference(&logarithms(group, value), &logarithms(plain, value))),
+        }
     }
 }
 

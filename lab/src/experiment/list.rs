@@ -82,6 +82,19 @@ mod tests {
                         })
                     })
                     .collect();
+                for value in paper.values {
+                    let mut columns = about
+                        .tables
+                        .iter()
+                        .filter(|table| table.series == paper.series)
+                        .flat_map(|table| table.columns.iter());
+                    assert!(
+                        columns.any(|column| column.value == value.trim_end_matches("-sd")),
+                        "{}: {}: {value} has no column",
+                        about.name,
+                        paper.series
+                    );
+                }
                 for (at, _) in paper.rows {
                     assert!(
                         places.contains(at),
@@ -90,6 +103,44 @@ mod tests {
                         paper.series,
                         paper.device
                     );
+                }
+            }
+        }
+    }
+
+    /// A headline without a row would say for ever that nothing was measured.
+    #[test]
+    fn the_rows_of_each_headline_are_planned_by_a_quick_run_too() {
+        for experiment in all() {
+            let about = experiment.about();
+            let mut devices: Vec<&str> =
+                experiment.lineup().iter().flat_map(|entry| entry.usual).copied().collect();
+            let places: Vec<(&str, [crate::analyse::Place; 2])> = experiment
+                .headlines()
+                .iter()
+                .filter_map(|headline| Some((headline.statement, headline.places().ok()?)))
+                .collect();
+            for device in places.iter().flat_map(|(_, places)| places.iter().map(|place| place.device)) {
+                if !devices.contains(&device) {
+                    devices.push(device);
+                }
+            }
+            let series = BTreeMap::from([("series".to_owned(), "all".to_owned())]);
+            for quick in [false, true] {
+                let asked = Asked { quick, repeats: 3, set: series.clone(), ..Asked::default() };
+                let usual = Asked { quick, repeats: 3, ..Asked::default() };
+                let cells = experiment.cells(&asked, &devices);
+                let cells = cells.or_else(|_| experiment.cells(&usual, &devices)).unwrap();
+                for (statement, places) in &places {
+                    for place in places {
+                        let planned = cells.iter().any(|cell| {
+                            let point: Vec<_> = cell.point.iter().map(|(axis, at)| (&**axis, *at)).collect();
+                            let mut wanted = place.point.to_vec();
+                            wanted.sort_unstable_by_key(|(axis, _)| *axis);
+                            (&*cell.series, &*cell.device) == (place.series, place.device) && point == wanted
+                        });
+                        assert!(planned, "{}, quick: {quick}: {statement}: {place:?}", about.name);
+                    }
                 }
             }
         }

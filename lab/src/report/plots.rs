@@ -125,8 +125,9 @@ fn along_axis(
     if own.len() < count {
         all.iter_mut().enumerate().for_each(|(at, (style, _))| style.place = at);
     }
-    let papers = published.iter().filter(|paper| paper.series == drawn.series && paper.axis == drawn.axis);
-    for paper in papers.filter(|_| drawn.at.is_empty()) {
+    // A figure of one place shows what a paper has of that place.
+    let is_there = |paper: &&Published| drawn.at.iter().all(|at| paper.fixed.contains(at));
+    for paper in papers(drawn, published).filter(is_there) {
         let style = styles.iter().find(|style| style.name == paper.device)?;
         let point = |(x, _): &(f64, &[f64])| {
             let y = paper.at(*x, drawn.value)? * factor;
@@ -167,6 +168,16 @@ fn along_axis(
     Some(Plot { group: drawn.group, title, svg, styles, has_small })
 }
 
+/// What papers have of a figure's series along its axis, unless it is of another place.
+fn papers<'p>(drawn: &Figure, published: &'p [Published]) -> impl Iterator<Item = &'p Published> {
+    let (series, axis, at) = (drawn.series, drawn.axis, drawn.at);
+    let is_elsewhere = move |paper: &Published| {
+        paper.fixed.iter().any(|(axis, fixed)| at.iter().any(|(of, place)| of == axis && place != fixed))
+    };
+    let is_meant = move |paper: &&Published| paper.series == series && paper.axis == axis;
+    published.iter().filter(is_meant).filter(move |paper| !is_elsewhere(paper))
+}
+
 fn hint(figure: &Figure, group: &Group<'_>, name: &str, unit: Unit) -> String {
     let place = match figure.axis {
         "" => String::new(),
@@ -201,7 +212,7 @@ fn as_bars(drawn: &Figure, groups: &[&Group<'_>], published: &[Published], style
         };
         add(if drawn.axis.is_empty() { 0.0 } else { group.cell.at(drawn.axis) }, bar);
     }
-    for paper in published.iter().filter(|paper| paper.series == drawn.series && paper.axis == drawn.axis) {
+    for paper in papers(drawn, published) {
         let style = styles.iter().find(|style| style.name == paper.device)?;
         for (at, _) in paper.rows {
             let Some(value) = paper.at(*at, drawn.value) else { continue };
@@ -220,4 +231,46 @@ fn as_bars(drawn: &Figure, groups: &[&Group<'_>], published: &[Published], style
     used.sort_by_key(|style| style.place);
     used.dedup();
     Some(Plot { group: drawn.group, svg: bars(&title, &groups), title, styles: used, has_small })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(at: &'static [(&'static str, f64)]) -> Figure {
+        Figure {
+            group: "",
+            title: "",
+            series: "s",
+            axis: "load",
+            axis_title: "",
+            value: "cpu",
+            kind: Kind::Lines,
+            at,
+            logarithmic: false,
+            lines: &[],
+            devices: &[],
+        }
+    }
+
+    const PAPER: Published = Published {
+        device: "Linux",
+        source: "a table",
+        series: "s",
+        axis: "load",
+        fixed: &[("octets", 64.0)],
+        values: &["cpu"],
+        rows: &[(2.0, &[0.1])],
+    };
+
+    #[test]
+    fn a_papers_figures_are_drawn_where_they_were_taken() {
+        let papers = |at, paper: Published| super::papers(&drawn(at), &[paper]).count();
+        assert_eq!(papers(&[], PAPER), 1);
+        assert_eq!(papers(&[("octets", 64.0)], PAPER), 1);
+        assert_eq!(papers(&[("octets", 1_400.0)], PAPER), 0, "of another size");
+        assert_eq!(papers(&[("link", 100.0)], PAPER), 1, "of any link");
+        assert_eq!(papers(&[], Published { axis: "octets", ..PAPER }), 0);
+        assert_eq!(papers(&[], Published { series: "t", ..PAPER }), 0);
+    }
 }

@@ -6,7 +6,7 @@ use super::goals::goals;
 use super::published::{FORMULA, PERCENTAGES, Percentages};
 use super::scene::UNSHAPED;
 use super::stage::on_wire;
-use crate::analyse::{Bearing, Finding, Outcome, View};
+use crate::analyse::{Bearing, Finding, Group, Outcome, View};
 use crate::device::find;
 use crate::results::{Cell, Results, Verdict};
 
@@ -29,73 +29,50 @@ pub fn findings(results: &Results) -> Vec<Finding> {
 /// Sixway in the driver, in place of the bare PC's program, is ahead of Linux' gateway: each against plain forwarding in its own realm.
 fn bare(view: &View<'_>, printed: &Percentages) -> Option<Finding> {
     let (series, value) = printed.value;
-    let (mut said, mut ahead, mut why) = (Vec::new(), 0, None);
-    let mut any = false;
-    for ours in places(view, "sixway-xdp", series) {
-        let Some(linux) = view.group(series, "linux-site-gateway", &ours.cell.point) else { continue };
-        any = true;
+    let of = |ours: &Group<'_>| {
+        let linux = view.group(series, "linux-site-gateway", &ours.cell.point)?;
         let (over, under) = if value == "throughput" { (ours, linux) } else { (linux, ours) };
-        let bearing = view.ratio(over, under, value);
-        match &bearing {
-            Bearing::Number(ratio) => said.push(percent(ratio.value)),
-            Bearing::Direction(_) | Bearing::Equal(_) => said.push(bearing.text()),
-            Bearing::Nothing(reason) => why = Some(reason.clone()),
-        }
-        ahead += usize::from(bearing.ratio().is_some_and(|ratio| ratio.interval.0 > 1.0));
-    }
+        Some(view.ratio(over, under, value))
+    };
+    let all: Vec<_> = places(view, "sixway-xdp", series).filter_map(of).collect();
     let [one, two] = printed.bare;
-    let outcome = match said.len() {
-        0 => Outcome::NotShown,
-        rows if 2 * ahead > rows => Outcome::Holds,
-        _ => Outcome::DoesNotHold,
-    };
-    let evidence = match why {
-        Some(why) if said.is_empty() => why,
-        _ => format!("{FORMULA}, each against plain forwarding in its own realm: {}", said.join(", ")),
-    };
-    any.then(|| Finding {
-        statement: format!(
-            "A gateway without an operating system is ahead of Linux in {} (the paper: by {one} % co-located, {two} % decoupled).",
-            printed.measure
-        ),
-        outcome,
-        evidence,
-    })
+    let statement = format!(
+        "A gateway without an operating system is ahead of Linux in {} (the paper: by {one} % co-located, {two} % decoupled).",
+        printed.measure
+    );
+    is_mostly_ahead(statement, &all, ", each against plain forwarding in its own realm")
 }
 
 /// One box is ahead of two.
 fn ahead(view: &View<'_>, device: &str, printed: &Percentages) -> Option<Finding> {
-    let (mut holds, mut fails, mut why) = (Vec::new(), Vec::new(), None);
     let all = one_against_two(view, device, printed.value);
-    if all.is_empty() {
-        return None;
-    }
-    for bearing in all {
-        match bearing {
-            Bearing::Number(ratio) if ratio.value > 1.0 => holds.push(percent(ratio.value)),
-            Bearing::Number(ratio) => fails.push(percent(ratio.value)),
-            Bearing::Direction(ratio) if ratio.value > 1.0 => holds.push("more".to_owned()),
-            Bearing::Direction(_) => fails.push("less".to_owned()),
-            Bearing::Equal(_) => fails.push("equal".to_owned()),
-            Bearing::Nothing(reason) => why = Some(reason),
-        }
-    }
     let [linux, bare] = printed.one_box;
-    let outcome = match (holds.len(), fails.len()) {
-        (0, 0) => Outcome::NotShown,
-        (held, failed) if held > failed => Outcome::Holds,
-        _ => Outcome::DoesNotHold,
-    };
-    let said = holds.iter().chain(&fails).cloned().collect::<Vec<_>>().join(", ");
-    let evidence = match why {
-        Some(why) if said.is_empty() => why,
-        _ => format!("{FORMULA}: {said}"),
-    };
     let statement = format!(
         "{device}: one box is ahead of two in {} (the paper: by {linux} % on Linux, {bare} % on the bare PC).",
         printed.measure
     );
-    Some(Finding { statement, outcome, evidence })
+    is_mostly_ahead(statement, &all, "")
+}
+
+/// A statement that holds if a gateway is ahead at most places, by ratios that are above 1 there. One that is uncertain is not left out.
+fn is_mostly_ahead(statement: String, all: &[Bearing], compared: &str) -> Option<Finding> {
+    let count = |said: Option<bool>| all.iter().filter(|bearing| bearing.is_above() == said).count();
+    let (ahead, behind, uncertain) = (count(Some(true)), count(Some(false)), count(None));
+    let outcome = match (2 * ahead > all.len(), 2 * behind >= all.len()) {
+        (true, _) => Outcome::Holds,
+        (false, true) => Outcome::DoesNotHold,
+        (false, false) => Outcome::NotShown,
+    };
+    let mut evidence = format!("ahead in {ahead} of {} rows, not in {behind}", all.len());
+    let percentages: Vec<_> =
+        all.iter().filter_map(Bearing::number).map(|ratio| percent(ratio.value)).collect();
+    if !percentages.is_empty() {
+        evidence += &format!("; {FORMULA}{compared}: {}", percentages.join(", "));
+    }
+    if let Some(first) = all.iter().find(|bearing| bearing.is_above().is_none()) {
+        evidence += &format!("; uncertain in {uncertain}: {}", first.explained());
+    }
+    (!all.is_empty()).then_some(Finding { statement, outcome, evidence })
 }
 
 fn percent(ratio: f64) -> String {
@@ -150,8 +127,34 @@ fn no_loss(view: &View<'_>, device: &str) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analyse::Ratio;
     use crate::results::{Header, Sample, TesterCost, Unit, Value};
     use std::collections::BTreeMap;
+
+    #[test]
+    fn a_gateway_is_ahead_if_most_rows_say_so_and_uncertain_ones_are_rows() {
+        let of = |value: f64, interval| Ratio { value, interval, rounds: 3 };
+        let number = || Bearing::Number(of(1.76, (1.6, 1.9)));
+        let less = || Bearing::Direction(of(0.5, (0.4, 0.9)));
+        let wide = || Bearing::Equal(of(1.14, (0.97, 1.35)));
+        let near = || Bearing::Equal(of(1.0, (0.99, 1.02)));
+        let nothing = || Bearing::Nothing("the tester was at its limit".to_owned());
+        let outcome = |all: &[Bearing]| is_mostly_ahead(String::new(), all, "").map(|it| it.outcome);
+        assert_eq!(outcome(&[]), None);
+        assert_eq!(outcome(&[number(), number(), near()]), Some(Outcome::Holds));
+        assert_eq!(outcome(&[number(), near()]), Some(Outcome::DoesNotHold));
+        assert_eq!(outcome(&[number(), less(), near()]), Some(Outcome::DoesNotHold));
+        assert_eq!(outcome(&[number(), number(), nothing()]), Some(Outcome::Holds));
+        assert_eq!(outcome(&[wide()]), Some(Outcome::NotShown), "nothing is shown by a wide interval");
+        assert_eq!(outcome(&[near()]), Some(Outcome::DoesNotHold));
+        assert_eq!(outcome(&[number(), wide(), nothing()]), Some(Outcome::NotShown));
+        let evidence = |all: &[Bearing]| is_mostly_ahead(String::new(), all, ", here").unwrap().evidence;
+        assert_eq!(evidence(&[near()]), "ahead in 0 of 1 rows, not in 1");
+        assert_eq!(
+            evidence(&[number(), less(), nothing()]),
+            "ahead in 1 of 3 rows, not in 1; slower / faster − 1, here: 76 %; uncertain in 1: the tester was at its limit"
+        );
+    }
 
     fn call(background: f64, [audio, lost]: [f64; 2], verdict: &Verdict) -> Sample {
         let point =

@@ -66,7 +66,6 @@ pub const HEADLINES: &[Headline] = &[
     of_native("6to4 over native IPv6, TCP with writes of 64 octets", 0.638, "6to4"),
     of_native("NAT-PT (NAT64) over native IPv6, TCP with writes of 64 octets", 0.923, "nat64"),
     of_native("DSTM (DS-Lite) over native IPv4, TCP with writes of 64 octets", 0.85, "ds-lite"),
-    of_native("ISATAP over native IPv6, TCP with writes of 64 octets", 0.638, "isatap"),
     Headline {
         statement: "ISATAP over a configured tunnel, TCP with writes of 64 octets (the paper: about 10 % more is lost)",
         published: 0.9,
