@@ -68,8 +68,8 @@ pub fn measure(
     let since = after.since(&cpu);
     let spent = since.spent;
     sheet.tester(meter.end(&outcome, own(&since))?);
-    sheet.cpu_source(after.source);
     let active = outcome.active(took);
+    sheet.cpu_source(after.source, active);
     // A device that is gone has been found to be so already.
     let over = timeline.and_then(|timeline| timeline.end(active).ok()).unwrap_or_default();
     sheet.varying("cpu", spent.as_secs_f64() / active.as_secs_f64().max(1e-9), over);

@@ -9,6 +9,7 @@ use crate::results::{Name, QUANTILES, Sample, TesterCost, Unit, Value, Verdict};
 use crate::sixway::sixway;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Values, files and commands of one cell.
 #[derive(Clone, Debug)]
@@ -26,6 +27,10 @@ pub struct Sheet {
 
 /// What the CPU time of a device is that is read by that of all CPUs.
 const SHARED: &str = "of the whole machine, with the load and what answers it: without root or pinned CPUs, packets are received on the CPU that sends them";
+
+/// What a CPU time is that was read by few ticks.
+const BRIEF: &str = "counted by ticks of 10 ms, of which the load took less than ten";
+const TEN_TICKS: Duration = Duration::from_millis(100);
 
 /// Whether a value is a device's CPU time, or follows from it.
 fn is_of_cpu(name: &str, unit: Unit) -> bool {
@@ -101,9 +106,18 @@ impl Sheet {
         self.values.insert(name.to_owned(), Value { n, sd, ..Value::one(mean, unit) });
     }
 
-    /// Notes how the device's CPU time is read: if that of the whole machine is, all values that follow from it are uncertain.
-    pub fn cpu_source(&mut self, source: CpuSource) {
-        self.cpu_is = (source == CpuSource::Shared).then_some(SHARED);
+    /// Notes how the device's CPU time is read, and over which time: if it is that of the whole machine, or a few ticks, all values that follow from it
+    /// are uncertain.
+    pub fn cpu_source(&mut self, source: CpuSource, over: Duration) {
+        self.cpu_is = match source {
+            CpuSource::Shared => Some(SHARED),
+            CpuSource::Interrupts | CpuSource::ProcessAndInterrupts if over < TEN_TICKS => Some(BRIEF),
+            CpuSource::Interrupts
+            | CpuSource::ProcessAndInterrupts
+            | CpuSource::Process
+            | CpuSource::KernelThreads
+            | CpuSource::Machine => None,
+        };
     }
 
     /// A CPU time in each second, of the whole measurement, and how it varied over intervals of it, if there are two or more.
@@ -222,10 +236,10 @@ mod tests {
     use super::*;
     use crate::results::Cell;
 
-    /// Values of a sheet whose CPU time is read this way, by name: whether they are uncertain.
-    fn uncertain(source: CpuSource) -> Vec<(String, bool)> {
+    /// Values of a sheet whose CPU time is read this way over this time, by name: whether they are uncertain.
+    fn uncertain(source: CpuSource, over: Duration) -> Vec<(String, bool)> {
         let mut sheet = Sheet::new(PathBuf::new());
-        sheet.cpu_source(source);
+        sheet.cpu_source(source, over);
         sheet.value("cpu", 0.5, Unit::Cores);
         sheet.value("cpu-per-packet", 900.0, Unit::NanosecondsPerPacket);
         sheet.value("host-cpu", 0.1, Unit::Cores);
@@ -262,8 +276,13 @@ mod tests {
             ];
             values.map(|(name, is)| (name.to_owned(), is)).to_vec()
         };
-        assert_eq!(uncertain(CpuSource::Shared), all(true));
-        assert_eq!(uncertain(CpuSource::Interrupts), all(false));
+        let (long, brief) = (Duration::from_secs(1), Duration::from_millis(99));
+        assert_eq!(uncertain(CpuSource::Shared, long), all(true));
+        for by_ticks in [CpuSource::Interrupts, CpuSource::ProcessAndInterrupts] {
+            assert_eq!(uncertain(by_ticks, long), all(false));
+            assert_eq!(uncertain(by_ticks, brief), all(true), "no time for ten ticks");
+        }
+        assert_eq!(uncertain(CpuSource::Process, brief), all(false), "to the nanosecond");
     }
 
     #[test]

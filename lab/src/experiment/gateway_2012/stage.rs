@@ -249,7 +249,7 @@ impl Run<'_> {
         let after = boxes.cpu()?;
         let since = after.since(&begun);
         sheet.tester(meter.end(&report.outcome, own(&since))?);
-        sheet.cpu_source(after.source);
+        sheet.cpu_source(after.source, time);
         sheet.memory(boxes.memory()?);
         sheet.value("duration", time.as_secs_f64() * 1e3, Unit::Milliseconds);
         sheet.spread("cpu", &shares, Unit::Cores);

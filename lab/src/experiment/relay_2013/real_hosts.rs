@@ -25,6 +25,8 @@ const RESPONDER: Ipv6Addr = Ipv6Addr::new(0x2a02, 0xa50, 0, 0, 0, 0, 0, 2);
 const PORT: u16 = 7_000;
 /// Round trips a second: far below what a relay carries.
 const RATE: f64 = 2_000.0;
+/// Requests of `ping` for each second of a row: hundreds of milliseconds of them if each is answered in a hundred microseconds.
+const REQUESTS: f64 = 3_000.0;
 /// Octets of the headers of IPv6 and UDP, and of an echo request.
 const HEADERS: usize = 48;
 
@@ -100,7 +102,7 @@ impl RealHost {
 
     /// `ping -i 0` with 56 octets, each request when the last one was answered.
     fn ping(&self, octets: usize) -> Result<Outcome> {
-        let count = (self.time.as_secs_f64() * 200.0) as u32;
+        let count = (self.time.as_secs_f64() * REQUESTS) as u32;
         let host = self.network.host(HOSTS[0])?;
         let payload = octets.saturating_sub(HEADERS) as u32;
         let start = Instant::now();
