@@ -25,5 +25,5 @@ pub use noise::noise;
 pub use published::Published;
 pub use ratio::{Bearing, Ratio, short};
 pub use series::{Group, greatest, groups, points};
-pub use statistics::{Estimate, estimate};
+pub use statistics::{Estimate, Middle, estimate, middle};
 pub use view::{View, not_comparable};

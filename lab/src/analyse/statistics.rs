@@ -1,5 +1,7 @@
 //! Means of repetitions, with confidence intervals.
 
+use crate::terminal::median;
+
 /// Student's t for a two-sided interval of 95 %, by degrees of freedom from 1 to 30; beyond, the normal distribution's is used.
 const T95: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
@@ -34,6 +36,29 @@ pub fn estimate(repetitions: &[f64]) -> Option<Estimate> {
     Some(Estimate { mean, half_width: Some(t * (variance / n as f64).sqrt()), n })
 }
 
+/// The median of repetitions, with what lies around it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Middle {
+    /// The median; of an even number the mean of the two in the middle.
+    pub median: f64,
+    /// The 1st percentile.
+    pub low: f64,
+    /// The 99th percentile.
+    pub high: f64,
+    /// Repetitions.
+    pub n: usize,
+}
+
+/// The median of repetitions and their 1st and 99th percentiles (RFC 8219 §12), each the least value that at least as many percent are not above
+/// (RFC 2330 §11.3); `None` without any.
+pub fn middle(repetitions: &[f64]) -> Option<Middle> {
+    let mut sorted = repetitions.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let n = sorted.len();
+    let percentile = |percent: usize| sorted.get((percent * n).div_ceil(100).max(1) - 1).copied();
+    Some(Middle { median: median(repetitions), low: percentile(1)?, high: percentile(99)?, n })
+}
+
 /// The mean of one group of repetitions less that of another one, with its 95 % confidence interval (Welch's t); `n` is the size of the smaller
 /// group. `None` if a group has fewer than two.
 pub fn difference(more: &[f64], less: &[f64]) -> Option<Estimate> {
@@ -56,6 +81,18 @@ pub fn difference(more: &[f64], less: &[f64]) -> Option<Estimate> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_percentile_is_the_least_value_that_as_many_are_not_above() {
+        let counted = |n: u32| middle(&(1..=n).rev().map(f64::from).collect::<Vec<_>>());
+        let of = |median, low, high, n| Some(Middle { median, low, high, n });
+        assert_eq!(counted(0), None);
+        assert_eq!(counted(1), of(1.0, 1.0, 1.0, 1));
+        assert_eq!(counted(20), of(10.5, 1.0, 20.0, 20));
+        assert_eq!(counted(100), of(50.5, 1.0, 99.0, 100));
+        assert_eq!(counted(101), of(51.0, 2.0, 100.0, 101));
+        assert_eq!(counted(1_000), of(500.5, 10.0, 990.0, 1_000));
+    }
 
     #[test]
     fn one_repetition_has_no_interval_and_three_have() {

@@ -1,7 +1,7 @@
 //! The data for other programs: CSV with a line for each value, and JSON with means and ratios.
 
 use super::chapter::Chapter;
-use crate::analyse::{Bearing, View};
+use crate::analyse::{Bearing, View, middle};
 use crate::results::{Results, Verdict, key_of_group};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -86,7 +86,10 @@ fn of_chapter(results: &Results, chapter: &Chapter<'_>) -> Value {
             let (estimate, unit) = group.value(name)?;
             let ratio = view.plain(group).filter(|plain| plain.cell.device != group.cell.device);
             let ratio = ratio.map(|plain| bearing(&view.ratio(group, plain, name)));
+            let rounds: Vec<f64> = group.rounds(name).into_values().collect();
+            let middle = middle(&rounds);
             let value = json!({
+                "median": middle.map(|it| it.median), "q1": middle.map(|it| it.low), "q99": middle.map(|it| it.high),
                 "mean": estimate.mean, "half_width": estimate.half_width, "rounds": estimate.n, "unit": unit,
                 "to_plain": ratio, "uncertain": group.uncertain(name),
                 "own_verdict": group.own_verdict(name).map(Verdict::text),

@@ -1,7 +1,9 @@
 //! Tables, before they are written as HTML or Markdown.
 
 use super::figure::{estimated, figure};
-use crate::analyse::{Column, Group, Headline, Published, Table, View, estimate, not_comparable, short};
+use crate::analyse::{
+    Column, Group, Headline, Published, Table, View, estimate, middle, not_comparable, short,
+};
 use crate::results::{Asked, Sample, Unit};
 
 /// A table.
@@ -259,6 +261,45 @@ pub(super) fn ratios(table: &Table, view: &View<'_>) -> Option<Grid> {
     );
     let title = format!("{}: ratios to plain forwarding", table.title);
     Some(Grid { title, caption, heads, names: table.axes.len() + 2, rows: lines })
+}
+
+/// Rounds from which a report has their median and percentiles: RFC 8219 (§7.2, §9.2) demands twenty.
+const MANY: usize = 20;
+
+/// The median of each value over many rounds, with the 1st and 99th percentiles.
+pub(super) fn over_rounds(table: &Table, view: &View<'_>) -> Option<Grid> {
+    let rows = rows_of(table, view, true);
+    let columns = columns_of(table, &rows);
+    let cell = |group: &Group<'_>, (column, unit): &(&Column, Unit)| {
+        let rounds: Vec<f64> = group.rounds(column.value).into_values().collect();
+        middle(&rounds).filter(|it| it.n >= MANY).map(|it| {
+            let [median, low, high] = [it.median, it.low, it.high].map(|it| figure(it, *unit));
+            (format!("{median} ({low} to {high})"), format!("{} rounds", it.n))
+        })
+    };
+    let line = |group: &&Group<'_>| {
+        let figures: Vec<_> = columns.iter().map(|column| cell(group, column)).collect();
+        figures.iter().any(Option::is_some).then(|| {
+            let mut cells = place_cells(&place(table, group));
+            cells.push((group.cell.device.clone(), String::new()));
+            let missing = || ("–".to_owned(), format!("fewer than {MANY} rounds have it"));
+            cells.extend(figures.into_iter().map(|it| it.unwrap_or_else(missing)));
+            Row { cells, is_published: false, begins: false }
+        })
+    };
+    let lines: Vec<Row> = rows.iter().filter_map(line).collect();
+    let mut heads: Vec<_> = table.axes.iter().map(|axis| (*axis).to_owned()).collect();
+    heads.push("device".to_owned());
+    heads.extend(columns.iter().map(|(column, unit)| with_unit(column.title, *unit)));
+    (!lines.is_empty()).then(|| Grid {
+        title: format!("{}: medians", table.title),
+        caption: format!(
+            "The median over the rounds, with the 1st and 99th percentiles (RFC 8219 §12, RFC 2330 §11.3), of values that {MANY} rounds or more have."
+        ),
+        heads,
+        names: table.axes.len() + 1,
+        rows: lines,
+    })
 }
 
 /// How values that are made of many observations are distributed.

@@ -2,7 +2,7 @@
 
 use super::chapter::Chapter;
 use super::facts;
-use super::grid::{Grid, absolute, distributions, headlines, ratios, remarks};
+use super::grid::{Grid, absolute, distributions, headlines, over_rounds, ratios, remarks};
 use super::native::native_ratios;
 use super::palette::{self, COLOURS};
 use super::plots::{Plot, plots, styles};
@@ -119,6 +119,7 @@ fn write_chapter(page: &mut String, chapter: &Chapter<'_>, results: &Results) {
             absolute(table, &view, about.published, asked),
             ratios(table, &view),
             native_ratios(table, &view),
+            over_rounds(table, &view),
         ];
         grids.iter().flatten().for_each(|grid| write_grid(page, grid, "h3"));
     }

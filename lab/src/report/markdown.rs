@@ -2,7 +2,7 @@
 
 use super::chapter::Chapter;
 use super::facts;
-use super::grid::{Grid, absolute, headlines, ratios, remarks};
+use super::grid::{Grid, absolute, headlines, over_rounds, ratios, remarks};
 use super::native::native_ratios;
 use crate::analyse::View;
 use crate::results::Results;
@@ -51,6 +51,7 @@ fn write_chapter(text: &mut String, chapter: &Chapter<'_>, results: &Results) {
             absolute(table, &view, about.published, &results.header.asked),
             ratios(table, &view),
             native_ratios(table, &view),
+            over_rounds(table, &view),
         ];
         grids.iter().flatten().for_each(|grid| write_grid(text, grid));
     }

@@ -181,6 +181,35 @@ fn a_table_has_deviations_durations_and_counts() {
     assert!(kinds.contains("A measurement took 3.00 s with all that was built for it."), "{kinds}");
 }
 
+/// RFC 8219 §12: the median of twenty repetitions, with the 1st and 99th percentiles.
+#[test]
+fn many_rounds_have_a_median_and_percentiles() {
+    let of = |rounds: u32| {
+        let mut results = results();
+        let kept = |sample: &Sample| {
+            (sample.cell.series.as_str(), sample.cell.device.as_str()) == ("load", "kernel")
+                && sample.cell.at("hosts") == 4.0
+                && sample.cell.repeat == 0
+        };
+        results.samples.retain(kept);
+        let first = results.samples[0].clone();
+        results.samples = (0..rounds)
+            .map(|repeat| {
+                let mut sample = first.clone();
+                sample.cell.repeat = repeat;
+                let response = f64::from(repeat + 1);
+                sample.values.insert("response".to_owned(), Value::one(response, Unit::Milliseconds));
+                sample
+            })
+            .collect();
+        markdown(&results, &chapters())
+    };
+    let text = of(20);
+    let table = text.split("### One server: medians\n").nth(1).expect("a table of medians");
+    assert!(table.contains("10.5 (1.00 to 20.0)"), "{table}");
+    assert!(!of(19).contains(": medians"));
+}
+
 #[test]
 fn each_experiment_says_what_its_figures_and_tables_show() {
     for experiment in experiment::all() {
