@@ -1,6 +1,7 @@
 //! Facts about a whole run: the machine, the devices, the noise, and how to repeat it.
 
 use super::figure::figure;
+use crate::experiment;
 use crate::results::{Asked, Header, Results, Sample, Unit, shifted};
 
 /// The seed of a run that names none.
@@ -50,7 +51,8 @@ pub(super) fn noise(samples: &[Sample]) -> String {
 
 /// The command that repeats an experiment.
 pub(super) fn command(name: &str, asked: &Asked) -> String {
-    let mut words = vec![format!("sixway-lab run {name}")];
+    let sudo = if asked.rootless { "" } else { "sudo " };
+    let mut words = vec![format!("{sudo}sixway-lab run {name}")];
     words.push(format!("--scale {} --repeats {}", scale(asked), asked.repeats));
     if asked.quick {
         words.push("--quick".to_owned());
@@ -58,7 +60,8 @@ pub(super) fn command(name: &str, asked: &Asked) -> String {
     if !asked.devices.is_empty() {
         words.push(format!("--devices {}", asked.devices.join(",")));
     }
-    words.extend(asked.set.iter().map(|(key, value)| format!("--set {}", word(&format!("{key}={value}")))));
+    let set = asked.set.iter().filter(|(key, _)| has_setting(name, key));
+    words.extend(set.map(|(key, value)| format!("--set {}", word(&format!("{key}={value}")))));
     if asked.seed != DEFAULT_SEED {
         words.push(format!("--seed {}", asked.seed));
     }
@@ -72,6 +75,11 @@ pub(super) fn command(name: &str, asked: &Asked) -> String {
         words.push("--rootless".to_owned());
     }
     words.join(" ")
+}
+
+/// Whether an experiment has this setting, which may be one of another experiment of the run. An unknown experiment may have any.
+fn has_setting(name: &str, key: &str) -> bool {
+    experiment::find(name).is_none_or(|experiment| experiment.settings().contains(&key))
 }
 
 /// A word of a shell's command line.
@@ -106,13 +114,13 @@ mod tests {
     #[test]
     fn a_command_names_what_is_not_usual() {
         let usual = || Asked { scale: 0.02, repeats: 3, seed: 1, pin: true, ..Asked::default() };
-        assert_eq!(command("tools", &usual()), "sixway-lab run tools --scale 0.02 --repeats 3");
+        assert_eq!(command("tools", &usual()), "sudo sixway-lab run tools --scale 0.02 --repeats 3");
         let set = [("hosts".to_owned(), "1,4".to_owned())].into();
         let devices = ["sixway", "kernel"].map(str::to_owned).to_vec();
         // A tenth of 0.0096, of which ten times are 0.009600000000000001.
         let other = Asked { scale: 0.000_96, quick: true, devices, set, seed: 7, pin: false, ..usual() };
-        let said = "sixway-lab run tools --scale 0.0096 --repeats 3 --quick --devices sixway,kernel --set hosts=1,4 --seed 7 --no-pin";
-        assert_eq!(command("tools", &other), said);
+        let said = "sudo sixway-lab run relay-2013 --scale 0.0096 --repeats 3 --quick --devices sixway,kernel --set hosts=1,4 --seed 7 --no-pin";
+        assert_eq!(command("relay-2013", &other), said);
         let remote = vec!["bsd=ssh:root@192.0.2.9,recipe=my recipe.sh,inside=eth1".to_owned()];
         let other = Asked {
             guest: Some("kvm".to_owned()),
@@ -125,6 +133,20 @@ mod tests {
                     --remote 'bsd=ssh:root@192.0.2.9,recipe=my recipe.sh,inside=eth1' \
                     --remote-host client=script:r.sh,link=a,link-there=b --rootless";
         assert_eq!(command("tools", &other), said);
+        let rooted = command("tools", &Asked { rootless: false, ..other });
+        assert!(rooted.starts_with("sudo sixway-lab run ") && !rooted.contains("--rootless"), "{rooted}");
         assert_eq!([word("it's"), word("")], [r"'it'\''s'", "''"]);
+    }
+
+    #[test]
+    fn a_command_has_the_settings_of_its_experiment_only() {
+        let set = [("hosts", "1,4"), ("series", "all"), ("tools", "ping")];
+        let set = set.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+        let asked = Asked { scale: 0.02, repeats: 3, seed: 1, pin: true, set, ..Asked::default() };
+        let settings = |name| command(name, &asked).split_once(" --set ").map(|(_, set)| set.to_owned());
+        assert_eq!(settings("relay-2013").as_deref(), Some("hosts=1,4 --set series=all"));
+        assert_eq!(settings("tools").as_deref(), Some("tools=ping"));
+        assert_eq!(settings("tester"), None);
+        assert_eq!(settings("of-another-version").map(|set| set.matches("--set").count()), Some(2));
     }
 }

@@ -262,7 +262,7 @@ fn what_was_measured_is_reported_with_what_was_published() {
         "| 1 | fast | 1.50 ± 6.35 | device-bound |",
         "| 2 | slow | 4.50 ± 6.35 | device-bound |",
         "| It takes time. | holds | 8 samples |",
-        "To repeat it: `sixway-lab run made-up --scale 0.5 --repeats 2 --no-pin`",
+        "To repeat it: `sudo sixway-lab run made-up --scale 0.5 --repeats 2 --no-pin`",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
