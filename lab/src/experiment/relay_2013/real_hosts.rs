@@ -27,12 +27,19 @@ const PORT: u16 = 7_000;
 const RATE: f64 = 2_000.0;
 /// Requests of `ping` for each second of a row: hundreds of milliseconds of them if each is answered in a hundred microseconds.
 const REQUESTS: f64 = 3_000.0;
+/// The fewest requests of `ping`: they last longer than the ten ticks that the CPU time of a row takes to be certain.
+const FEWEST: u32 = 2_000;
 /// Octets of the headers of IPv6 and UDP, and of an echo request.
 const HEADERS: usize = 48;
 
 /// How long a row takes: ten seconds at scale 1.
 pub fn time(scale: f64) -> Duration {
     Duration::from_secs_f64((10.0 * scale).clamp(0.3, 10.0))
+}
+
+/// How many requests `ping` sends in a row that takes this time.
+fn requests(time: Duration) -> u32 {
+    FEWEST.max((time.as_secs_f64() * REQUESTS) as u32)
 }
 
 /// A relay and a host that tunnels.
@@ -102,7 +109,7 @@ impl RealHost {
 
     /// `ping -i 0` with 56 octets, each request when the last one was answered.
     fn ping(&self, octets: usize) -> Result<Outcome> {
-        let count = (self.time.as_secs_f64() * REQUESTS) as u32;
+        let count = requests(self.time);
         let host = self.network.host(HOSTS[0])?;
         let payload = octets.saturating_sub(HEADERS) as u32;
         let start = Instant::now();
@@ -164,5 +171,17 @@ impl Stage for RealHost {
         sheet.value("loss", outcome.loss(), Unit::Lost);
         let times = if outcome.latency.is_empty() { &histogram() } else { &outcome.latency };
         sheet.times("response", times)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{requests, time};
+
+    #[test]
+    fn requests_of_a_short_row_last_ten_ticks() {
+        // Of a hundred microseconds each, at a hundred ticks a second.
+        assert!([0.002, 0.02, 0.1, 1.0].iter().all(|scale| requests(time(*scale)) >= 2_000));
+        assert_eq!(requests(time(1.0)), 30_000);
     }
 }
