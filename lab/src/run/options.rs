@@ -91,6 +91,7 @@ impl Options {
         if !self.device.remote_host.is_empty() && !experiments.iter().any(|name| name == WITH_HOSTS) {
             return wrong(format!("--remote-host is for {WITH_HOSTS}, which is not to be run"));
         }
+        self.reaches_other_machines()?;
         if self.repeats == 0 {
             return wrong("--repeats 0 measures nothing".to_owned());
         }
@@ -115,5 +116,63 @@ impl Options {
             remote_hosts: self.device.remote_host.clone(),
             rootless: self.rootless || rootless::is_inside(),
         })
+    }
+
+    /// That other machines can be reached, and that each device there is to be measured.
+    fn reaches_other_machines(&self) -> Result<()> {
+        let DeviceOptions { remote, remote_host, .. } = &self.device;
+        let options = [("--remote", remote), ("--remote-host", remote_host)];
+        let given = options.into_iter().find(|(_, values)| !values.is_empty());
+        if let Some((option, _)) = given.filter(|_| self.rootless || rootless::is_inside()) {
+            return Err(Failure::Unexpected(format!(
+                "{option} needs root: a user namespace has neither this machine's interfaces nor its network"
+            )));
+        }
+        let names = remote.iter().filter_map(|text| text.split_once('=')).map(|(name, _)| name);
+        let is_unnamed = |name: &&str| {
+            let own = [(*name).to_owned(), format!("{name}-plain")];
+            !self.devices.iter().any(|device| own.contains(device))
+        };
+        match names.into_iter().find(is_unnamed) {
+            Some(name) => {
+                Err(Failure::Unexpected(format!("--remote {name}=…: name it: --devices {name},{name}-plain")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Options;
+    use crate::results::Asked;
+    use clap::{Args as _, FromArgMatches as _};
+
+    const ALL: [&str; 2] = ["relay-2013", "tunnel-2012"];
+
+    fn asked(line: &str) -> Result<Asked, String> {
+        let command = Options::augment_args(clap::Command::new("run").no_binary_name(true));
+        let matches = command.try_get_matches_from(line.split(' ')).unwrap();
+        Options::from_arg_matches(&matches).unwrap().asked(&ALL).map_err(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn a_remote_device_that_is_not_to_be_measured_is_refused() {
+        let said = asked("relay-2013 --remote bsd=script:r.sh").unwrap_err();
+        assert_eq!(said, "--remote bsd=…: name it: --devices bsd,bsd-plain");
+        assert!(asked("relay-2013 --remote bsd=script:r.sh --devices sixway").is_err());
+        for devices in ["bsd", "sixway,bsd-plain"] {
+            asked(&format!("relay-2013 --remote bsd=script:r.sh --devices {devices}")).unwrap();
+        }
+    }
+
+    #[test]
+    fn another_machine_needs_root() {
+        let why = "a user namespace has neither this machine's interfaces nor its network";
+        let said = asked("relay-2013 --rootless --devices bsd --remote bsd=script:r.sh").unwrap_err();
+        assert_eq!(said, format!("--remote needs root: {why}"));
+        let said = asked("tunnel-2012 --rootless --remote-host client=script:r.sh").unwrap_err();
+        assert_eq!(said, format!("--remote-host needs root: {why}"));
+        asked("tunnel-2012 --remote-host client=script:r.sh").unwrap();
     }
 }
