@@ -81,13 +81,17 @@ enum Command {
 
 fn main() -> ExitCode {
     let command = Arguments::parse().command;
+    let out = match &command {
+        Command::Run(options) => Some(options.out.clone()),
+        _ => None,
+    };
     // It comes first: a process with several threads cannot do it.
     let entered = if wants_user_namespace(&command) { rootless::enter() } else { Ok(()) };
     let done = entered.and_then(|()| interrupt::watch()).and_then(|()| run(command));
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Interrupted) => {
-            eprintln!("interrupted; everything was removed");
+            eprintln!("{}", laboratory::interrupted(out.as_deref()));
             ExitCode::from(130)
         }
         Err(failure) => {
@@ -108,7 +112,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::List { devices, json } => {
             devices.apply()?;
             let list = if json { laboratory::list_as_json } else { laboratory::list };
-            print!("{}", list(&Machine::here())?);
+            print!("{}", list(&Machine::of_a_run())?);
             Ok(())
         }
         Command::Run(options) => {

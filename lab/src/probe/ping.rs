@@ -111,7 +111,9 @@ mod tests {
             let line =
                 |number: u32| format!("64 bytes from ::1: icmp_seq={number} ttl=64 time=0.0{number} ms\n");
             let lines: String = [1, 2, 4].map(line).concat();
-            format!("{lines}\n--- ::1 ping statistics ---\n{sent} packets transmitted, 3 received, time 9ms\n")
+            format!(
+                "{lines}\n--- ::1 ping statistics ---\n{sent} packets transmitted, 3 received, time 9ms\n"
+            )
         };
         let trips = |sent, count| {
             let RoundTrips { sent, answered, milliseconds } = round_trips(&said(sent), count);

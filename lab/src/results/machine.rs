@@ -34,6 +34,15 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// This machine as a run finds it: users other than root get a user namespace, in which they are root.
+    pub fn of_a_run() -> Self {
+        Self::here().in_a_run()
+    }
+
+    fn in_a_run(self) -> Self {
+        if self.root { self } else { Self { root: true, rootless: true, ..self } }
+    }
+
     /// Reads what this machine is.
     pub fn here() -> Self {
         let cpu = read("/proc/cpuinfo");
@@ -79,5 +88,14 @@ mod tests {
         let here = Machine::here();
         assert!(here.cpus > 0 && here.memory_mb > 0 && !here.kernel.is_empty(), "{here:?}");
         assert_eq!(field("a : 1\nmodel name\t: X Y\n", "model name").as_deref(), Some("X Y"));
+    }
+
+    #[test]
+    fn a_run_without_root_is_in_a_user_namespace() {
+        let user = Machine { root: false, bpf: false, cpus: 2, ..Machine::default() };
+        let run = Machine { root: true, rootless: true, ..user.clone() };
+        assert_eq!(user.in_a_run(), run);
+        let root = Machine { rootless: false, bpf: true, ..run };
+        assert_eq!(root.clone().in_a_run(), root);
     }
 }

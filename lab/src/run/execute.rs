@@ -1,5 +1,6 @@
 //! Measures the cells of a plan that are not measured yet.
 
+use super::ending::failure;
 use super::failure_kit::{Captures, state};
 use super::pacing::Pacing;
 use super::progress::Progress;
@@ -83,6 +84,9 @@ pub fn execute_within(
             let sample = measure(laboratory, cell, asked, store, (&mut session, attempt))?;
             pacing.note(at, sample.took);
             store.append(&sample)?;
+            if let Some(failed) = failure(&sample) {
+                eprintln!("{failed}");
+            }
         }
     }
     Ok(())

@@ -3,21 +3,25 @@
 mod catalogue;
 mod comparison;
 mod duration;
+mod ending;
 #[cfg(test)]
 mod estimates;
 mod execute;
 mod failure_kit;
+mod left_out;
 mod options;
 mod pacing;
 mod plan;
 mod progress;
 mod session;
 mod start;
+mod surroundings;
 #[cfg(test)]
 mod tests;
 
 pub use catalogue::{list, list_as_json};
 pub use comparison::{Outcome, comparison};
+pub use ending::interrupted;
 pub use execute::{Laboratory, execute, execute_within};
 pub use options::Options;
 pub use plan::{participants, plan};

@@ -1,9 +1,12 @@
 //! The commands `run` and `report`.
 
+use super::ending::summary;
 use super::execute::{Laboratory, execute_within};
+use super::left_out::left_out;
 use super::options::Options;
 use super::pacing::fit;
 use super::plan::{participants, plan};
+use super::surroundings::{is_quiet_for, noted};
 use crate::device::{self, Device};
 use crate::experiment::{self, Experiment};
 use crate::failure::{Asking as _, Failure, Result};
@@ -12,7 +15,6 @@ use crate::report::{Chapter, csv, data, html, markdown};
 use crate::results::{
     Asked, DeviceEntry, Header, Machine, Results, SCHEMA, Store, has_samples, read, timestamp,
 };
-use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::SystemTime;
@@ -22,9 +24,9 @@ use std::time::SystemTime;
 /// # Errors
 /// Nothing can be measured, or a signal has come; what was measured is kept.
 pub fn run(options: &Options) -> Result<String> {
-    options.device.apply()?;
     let names: Vec<_> = experiment::all().iter().map(|experiment| experiment.about().name).collect();
     let asked = options.asked(&names)?;
+    options.device.apply()?;
     let here = Machine::here();
     let experiments = asked.experiments.iter().filter_map(|name| experiment::find(name)).collect::<Vec<_>>();
     for experiment in &experiments {
@@ -37,11 +39,13 @@ pub fn run(options: &Options) -> Result<String> {
         device::all().into_iter().filter(|device| runs_here(&entries, device.card().name)).collect();
     let asked = fitted(options, asked, &experiments, &able)?;
     let cells = plan(&experiments, &able, &asked)?;
+    let names: Vec<_> = experiments.iter().map(|experiment| experiment.about().name).collect();
+    let left_out = left_out(&names, &asked, &entries);
     if cells.is_empty() {
-        return Err(Failure::Unexpected(
-            "there is nothing to measure: no device that was asked for can run".to_owned(),
-        ));
+        let nothing = "there is nothing to measure: no device that was asked for can run".to_owned();
+        return Err(Failure::Unexpected([vec![nothing], left_out].concat().join("\n")));
     }
+    left_out.iter().for_each(|line| eprintln!("{line}"));
     let header = || {
         Ok(Header {
             schema: SCHEMA,
@@ -57,12 +61,8 @@ pub fn run(options: &Options) -> Result<String> {
         })
     };
     let before = Environment::read()?;
-    // Other load affects figures: full-scale runs, which take hours, are then useless.
-    if asked.scale >= 1.0 && !options.noisy && !before.is_quiet() {
-        return Err(Failure::Unexpected(format!(
-            "a run at scale 1 needs a machine that does nothing else, and its load is {}: wait, or use --noisy",
-            before.load
-        )));
+    if !options.noisy {
+        is_quiet_for(asked.scale, &before, &options.out)?;
     }
     if let Some(governor) = before.governor.as_deref().filter(|governor| *governor != "performance") {
         eprintln!(
@@ -78,35 +78,16 @@ pub fn run(options: &Options) -> Result<String> {
         control: fixed_work,
     };
     let seconds = options.budget().map(|minutes| minutes * 60.0);
-    execute_within(laboratory, &cells, &asked, seconds, &mut store, |progress| {
-        eprintln!("{}", progress.text());
+    noted(&options.out, &before, || {
+        execute_within(laboratory, &cells, &asked, seconds, &mut store, |progress| {
+            eprintln!("{}", progress.text());
+        })
     })?;
-    let after = Environment::read()?;
-    note(&options.out, [&before, &after])?;
-    if after.steal_since(&before) > STOLEN {
-        let share = after.steal_since(&before) * 100.0;
-        eprintln!("the hypervisor took {share:.1} % of the CPUs' time meanwhile");
+    let text = report(&options.out, None)?;
+    if let Some(failed) = summary(&read(&options.out)?, &options.out)? {
+        eprintln!("{failed}");
     }
-    report(&options.out, None)
-}
-
-/// More than this share of stolen time is said.
-const STOLEN: f64 = 0.01;
-
-/// Notes what else the machine did, before and after this part of a run: a line of `environment.jsonl`.
-fn note(folder: &Path, [before, after]: [&Environment; 2]) -> Result<()> {
-    let line = serde_json::json!({
-        "before": before,
-        "after": after,
-        "stolen": after.steal_since(before),
-    });
-    let path = folder.join("environment.jsonl");
-    let mut file = std::fs::File::options()
-        .append(true)
-        .create(true)
-        .open(&path)
-        .asking(|| format!("opening {}", path.display()))?;
-    writeln!(file, "{line}").asking(|| format!("writing {}", path.display()))
+    Ok(text)
 }
 
 /// What is requested, with scale and repetitions that fit into the time budget.
