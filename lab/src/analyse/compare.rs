@@ -1,14 +1,17 @@
 //! Comparison of two runs: the same cells, by their repetitions.
 
+use super::conditions::{Difference, differences, different_machines};
 use super::ratio::{Bearing, Ratio};
 use super::series::Group;
 use super::statistics::{Estimate, difference};
 use super::view::{View, no_logarithm, not_comparable};
-use crate::results::{Better, Header, Machine, Results, Unit, key_of_group};
+use crate::results::{Better, Results, Unit, key_of_group};
 
 /// What two runs have in common.
 #[derive(Clone, Debug)]
 pub struct Comparison {
+    /// In what the runs differ before anything is measured.
+    pub differences: Vec<Difference>,
     /// Why values are compared as ratios to plain forwarding of their own run, if they are.
     pub by_ratio: Option<String>,
     /// Values of the cells that both have.
@@ -58,9 +61,15 @@ impl Change {
             _ => None,
         }
     }
+
+    /// Why it cannot be compared, if it cannot, without figures.
+    pub fn unknown(&self) -> Option<&str> {
+        let why = self.bearing.reason().unwrap_or("the interval is too wide to show that nothing changed");
+        (self.direction == Direction::Unknown).then_some(why)
+    }
 }
 
-/// Compares the second run with the first one. Values of two machines are compared as ratios to plain forwarding on each.
+/// Compares the second run with the first one. Values of two machines, or of one with another kernel, are compared as ratios to plain forwarding on each.
 pub fn compare(first: &Results, second: &Results) -> Comparison {
     let by_ratio = different_machines(&first.header, &second.header);
     let noise = |results: &Results| super::noise::noise(&results.samples);
@@ -92,13 +101,8 @@ pub fn compare(first: &Results, second: &Results) -> Comparison {
         let new = b.groups.iter().filter(lacks);
         unmatched.extend(new.map(|group| format!("{} is in the second run only", key_of_group(group.cell))));
     }
-    Comparison { by_ratio, changes, unmatched }
-}
-
-fn different_machines(first: &Header, second: &Header) -> Option<String> {
-    let what = |machine: &Machine| format!("{} × {}", machine.cpus, machine.cpu);
-    let (a, b) = (what(&first.machine), what(&second.machine));
-    (a != b).then(|| format!("the machines differ ({a}; {b})"))
+    let differences = differences(&first.header, &second.header);
+    Comparison { differences, by_ratio, changes, unmatched }
 }
 
 fn of_group(
@@ -131,6 +135,7 @@ fn of_group(
         };
         let direction = match &bearing {
             Bearing::Number(ratio) | Bearing::Direction(ratio) => towards(unit, ratio.value > 1.0),
+            Bearing::Equal(_) if bearing.is_above().is_none() => Direction::Unknown,
             Bearing::Equal(_) => Direction::Same,
             Bearing::Nothing(_) if !as_ratios => from_nothing(first, second, name, unit),
             Bearing::Nothing(_) => Direction::Unknown,

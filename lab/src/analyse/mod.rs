@@ -2,6 +2,7 @@
 
 mod about;
 mod compare;
+mod conditions;
 mod drawing;
 mod figure;
 mod finding;
@@ -17,6 +18,7 @@ mod view;
 
 pub use about::{About, Column, Table};
 pub use compare::{Change, Comparison, Direction, compare};
+pub use conditions::Difference;
 pub use drawing::{Drawing, Node, Part, Wire};
 pub use figure::{Figure, Kind, figures_of};
 pub use finding::{Finding, Outcome};

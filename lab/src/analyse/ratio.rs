@@ -10,6 +10,8 @@ const WIDEST: f64 = 1.5;
 const NEAR: f64 = 1.1;
 /// A difference counts from this multiple of the noise.
 const NOISES: f64 = 2.0;
+/// Why rounds that differ more than [`WIDEST`] have no ratio.
+const TOO_WIDE: &str = "the rounds differ too much";
 
 /// A ratio over paired rounds: the geometric mean, and its 95 % confidence interval (Student's t of the logarithms).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,9 +60,9 @@ impl Ratio {
             (true, true) => Bearing::Number(wide),
             (true, false) => Bearing::Direction(wide),
             (false, true) => Bearing::Equal(wide),
-            (false, false) => Bearing::Nothing(format!(
-                "the rounds differ too much: from {low:.2} to {high:.2} with 95 % confidence"
-            )),
+            (false, false) => {
+                Bearing::Nothing(format!("{TOO_WIDE}: from {low:.2} to {high:.2} with 95 % confidence"))
+            }
         }
     }
 
@@ -106,6 +108,15 @@ impl Bearing {
                 (low >= 1.0 / NEAR && high <= NEAR).then_some(false)
             }
             Self::Nothing(_) => None,
+        }
+    }
+
+    /// Why there is no ratio, without figures, so that equal reasons can be counted.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Nothing(why) if why.starts_with(TOO_WIDE) => Some(TOO_WIDE),
+            Self::Nothing(why) => Some(why),
+            Self::Number(_) | Self::Direction(_) | Self::Equal(_) => None,
         }
     }
 

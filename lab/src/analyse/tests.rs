@@ -1,6 +1,6 @@
 //! Ratios and comparisons, from samples that are made up.
 
-use super::{Bearing, Headline, Place, Today, View, compare, noise};
+use super::{Bearing, Direction, Headline, Place, Today, View, compare, noise};
 use crate::results::{
     Asked, Cell, DeviceEntry, Header, Machine, Results, SCHEMA, Sample, TesterCost, Unit, Value, Verdict,
 };
@@ -58,6 +58,7 @@ fn results(samples: Vec<Sample>) -> Results {
         ],
         minutes: None,
         plan: samples.iter().map(|sample| sample.cell.key()).collect(),
+        ..Header::default()
     };
     Results { header, samples }
 }
@@ -242,4 +243,47 @@ fn loss_that_appears_is_worse_though_nothing_is_divided() {
     assert_eq!(compare(&with(0.0), &with(0.01)).changes[0].worse_by(), Some(f64::INFINITY));
     assert_eq!(compare(&with(0.01), &with(0.0)).changes[0].worse_by(), None);
     assert_eq!(compare(&with(0.0), &with(0.0)).changes[0].worse_by(), None);
+}
+
+/// Rounds of a value each, of one device.
+fn rounds_of(device: &str, unit: Unit, values: &[f64]) -> Vec<Sample> {
+    let of =
+        |(round, value): (u32, &f64)| sample(device, round, &[("it", *value, unit)], &Verdict::DeviceBound);
+    (0..).zip(values).map(of).collect()
+}
+
+#[test]
+fn a_round_without_loss_in_one_run_leaves_nothing_to_compare() {
+    let run = |losses: [f64; 4]| results(rounds_of("sixway", Unit::Lost, &losses));
+    let (with_zero, without) = (run([0.02, 0.02, 0.0, 0.02]), run([0.04; 4]));
+    for (first, second) in [(&with_zero, &without), (&without, &with_zero)] {
+        let change = compare(first, second).changes.remove(0);
+        assert_eq!(change.direction, Direction::Unknown, "the other three rounds would be a factor of two");
+        assert_eq!(change.unknown(), Some("it of sixway was 0 or less in a round"));
+    }
+}
+
+#[test]
+fn loss_that_appears_on_another_machine_is_not_judged() {
+    let run = |cpu: &str, loss: f64| {
+        let plain = rounds_of("kernel", Unit::Lost, &[0.01; 3]);
+        let mut run = results([rounds_of("sixway", Unit::Lost, &[loss; 3]), plain].concat());
+        run.header.machine.cpu = cpu.to_owned();
+        run
+    };
+    let direction = |second: &Results| compare(&run("A", 0.0), second).changes[0].direction;
+    assert_eq!(direction(&run("A", 0.01)), Direction::Worse);
+    assert_eq!(direction(&run("B", 0.01)), Direction::Unknown);
+}
+
+#[test]
+fn a_wide_interval_around_equality_does_not_show_that_nothing_changed() {
+    let run = |times: [f64; 3]| results(rounds_of("sixway", Unit::Milliseconds, &times));
+    let steady = run([1.0, 1.001, 1.002]);
+    let wide = compare(&steady, &run([1.0, 1.05, 1.1])).changes.remove(0);
+    assert_eq!(wide.bearing.text(), "equal");
+    assert_eq!(wide.direction, Direction::Unknown);
+    assert_eq!(wide.unknown(), Some("the interval is too wide to show that nothing changed"));
+    let same = compare(&steady, &steady).changes.remove(0);
+    assert_eq!((same.direction, same.unknown()), (Direction::Same, None));
 }
