@@ -105,6 +105,9 @@ pub struct Header {
     pub lab: String,
     /// The commit of the working tree in which the lab was started, if it was one.
     pub commit: Option<String>,
+    /// The SHA-256 of the program `sixway`, if it was there; results of older labs do not have it.
+    #[serde(default)]
+    pub sixway: Option<String>,
     /// The request.
     pub asked: Asked,
     /// The licence of the data.

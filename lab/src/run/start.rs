@@ -6,6 +6,7 @@ use super::left_out::left_out;
 use super::options::Options;
 use super::pacing::fit;
 use super::plan::{participants, plan};
+use super::same_program::is_the_same;
 use super::surroundings::{is_quiet_for, noted};
 use crate::device::{self, Device};
 use crate::experiment::{self, Experiment};
@@ -15,6 +16,7 @@ use crate::report::{Chapter, csv, data, html, markdown};
 use crate::results::{
     Asked, DeviceEntry, Header, Machine, Results, SCHEMA, Store, has_samples, read, timestamp,
 };
+use crate::sixway::{sha256, sixway};
 use std::path::Path;
 use std::process::Command;
 use std::time::SystemTime;
@@ -46,12 +48,14 @@ pub fn run(options: &Options) -> Result<String> {
         return Err(Failure::Unexpected([vec![nothing], left_out].concat().join("\n")));
     }
     left_out.iter().for_each(|line| eprintln!("{line}"));
+    let program = sixway().and_then(|path| sha256(&path)).ok();
     let header = || {
         Ok(Header {
             schema: SCHEMA,
             started: timestamp(SystemTime::now()),
             lab: env!("CARGO_PKG_VERSION").to_owned(),
             commit: commit(),
+            sixway: program.clone(),
             asked: asked.clone(),
             licence: "CC0-1.0".to_owned(),
             machine: here.clone(),
@@ -71,6 +75,7 @@ pub fn run(options: &Options) -> Result<String> {
         );
     }
     let mut store = Store::open(&options.out, &asked, header)?;
+    is_the_same(store.header().sixway.as_deref(), program.as_deref(), &options.out)?;
     let laboratory = Laboratory {
         experiments: &experiments,
         devices: &able,

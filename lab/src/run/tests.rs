@@ -204,6 +204,7 @@ fn open(folder: &Folder, asked: &Asked, cells: &[Cell]) -> Result<Store> {
             devices: DEVICES.iter().map(entry).collect(),
             minutes: None,
             plan: cells.iter().map(Cell::key).collect(),
+            ..Header::default()
         })
     };
     Store::open(&folder.0, asked, header)

@@ -177,6 +177,7 @@ pub fn results() -> Results {
         devices: DEVICES.iter().map(device).collect(),
         minutes: None,
         plan: samples.iter().map(|sample| sample.cell.key()).collect(),
+        ..Header::default()
     };
     Results { header, samples }
 }

@@ -6,7 +6,7 @@ use super::kind::{Kind, cannot_run, card};
 use crate::device::card::Card;
 use crate::device::contract::{Device, Running};
 use crate::device::place::Place;
-use crate::device::sixway::configuration;
+use crate::device::sixway::{ON_TUN as ON_THIS_KERNEL, configuration};
 use crate::device::task::{Task, TaskKind};
 use crate::failure::Result;
 use crate::results::Machine;
@@ -55,7 +55,7 @@ impl Device for GuestSixway {
     }
 
     fn version(&self) -> Result<String> {
-        Kind::chosen().version()
+        Ok(format!("{}, {}", Kind::chosen().version()?, ON_THIS_KERNEL.version()?))
     }
 
     /// What it says goes to a file that the guest writes; it is ready when it says so.

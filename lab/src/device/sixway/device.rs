@@ -13,7 +13,7 @@ use crate::gateway::run_sixway_on;
 use crate::measure::{Cores, ReceivingThreads};
 use crate::results::Machine;
 use crate::rootless;
-use crate::sixway::sixway;
+use crate::sixway::{sha256, short, sixway};
 use std::process::Command;
 
 /// Sixway by one of its data paths.
@@ -107,9 +107,11 @@ impl Device for Sixway {
     }
 
     fn version(&self) -> Result<String> {
+        let program = sixway()?;
         let said =
-            Command::new(sixway()?).arg("--version").output().asking(|| "sixway --version".to_owned())?;
-        Ok(String::from_utf8_lossy(&said.stdout).trim().to_owned())
+            Command::new(&program).arg("--version").output().asking(|| "sixway --version".to_owned())?;
+        let version = String::from_utf8_lossy(&said.stdout).trim().to_owned();
+        Ok(format!("{version}, SHA-256 {}", short(&sha256(&program)?)))
     }
 
     fn start(&self, place: &Place, task: &Task) -> Result<Box<dyn Running>> {

@@ -132,6 +132,7 @@ pub fn run_asked(
         devices: Vec::new(),
         minutes: None,
         plan: cells.iter().map(Cell::key).collect(),
+        ..Header::default()
     };
     let folder = Network::new(&[])?;
     let usual = folder.folder().join("results");
