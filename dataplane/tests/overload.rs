@@ -185,6 +185,10 @@ fn senders_behind_a_relay_are_known_by_the_packets_inside() {
     let [heavy, light] = ["2001:4860:1::1", "2001:4860:2::1"].map(to_site);
     let [of_heavy, of_light] = dropped(&mut site, &heavy, &light, None);
     assert!(of_heavy > 1_000 && of_light == 0, "{of_heavy} {of_light}");
+    // A border relay looks through no customer's edge, not even one at the address of another border relay.
+    let border = TunnelConfig::SixRd(six_rd(Role::BorderRelay, "10.0.0.9"));
+    let [of_heavy, of_own] = dropped_behind(border, "10.0.0.1", ["10.0.0.9", "2001:4860:3::1"]);
+    assert!(of_heavy > 1_000 && of_own > 0, "a border relay: {of_heavy} {of_own}");
 }
 
 /// Packets of native sources through this remote end, and what their heavy and their light sender lose.

@@ -101,8 +101,12 @@ mod tests {
             (Arc::new(AwaitedLeases { patience, ..Default::default() }), Ipv4Addr::new(192, 0, 2, 1));
         awaited.add(address);
         let other = Arc::clone(&awaited);
+        let begun = Instant::now();
         let waits = thread::spawn(move || other.wait(address));
+        // It waits now.
+        thread::sleep(PATIENCE);
         awaited.remove([address].into_iter());
         assert!(waits.join().unwrap());
+        assert!(begun.elapsed() < patience / 2, "nothing woke it");
     }
 }

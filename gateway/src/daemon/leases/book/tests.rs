@@ -139,6 +139,22 @@ fn a_query_waits_for_a_change_that_is_on_its_way_or_is_newer_than_what_the_worke
 }
 
 #[test]
+fn workers_do_not_know_of_a_lease_that_has_changed_again() {
+    let site = Site::new("again");
+    let mut book = site.book();
+    Arc::get_mut(&mut book).unwrap().awaited.patience = Duration::ZERO;
+    let address = Ipv4Addr::new(198, 51, 100, 0);
+    assert_eq!(book.look_up(0, HOST, asker()), LeasedAddress::None);
+    let (place, _, first) = book.take_pending().remove(0);
+    assert!(book.end(address));
+    assert_eq!(book.look_up(0, HOST, asker()), LeasedAddress::None);
+    book.note_told(place, &first);
+    assert!(!book.awaited.wait(address), "they know of the former one only");
+    tell(&book);
+    assert!(book.awaited.wait(address));
+}
+
+#[test]
 fn a_query_that_waits_is_answered_when_the_workers_know() {
     let site = Site::new("known");
     let mut book = site.book();
