@@ -56,6 +56,22 @@ impl<'a> View<'a> {
         if let Some(why) = why.or_else(|| no_logarithm(over, above)).or_else(|| no_logarithm(under, below)) {
             return Bearing::Nothing(why);
         }
+        self.paired((over, above), (under, below))
+    }
+
+    /// The ratio of values that are valid whatever the verdict: a device's own counters.
+    pub fn ratio_of_counters(
+        &self,
+        (over, above): (&Group<'_>, &str),
+        (under, below): (&Group<'_>, &str),
+    ) -> Bearing {
+        match no_logarithm(over, above).or_else(|| no_logarithm(under, below)) {
+            Some(why) => Bearing::Nothing(why),
+            None => self.paired((over, above), (under, below)),
+        }
+    }
+
+    fn paired(&self, (over, above): (&Group<'_>, &str), (under, below): (&Group<'_>, &str)) -> Bearing {
         let same_realm = self.realm(&over.cell.device) == self.realm(&under.cell.device);
         let logarithms = match same_realm {
             true => difference(&logarithms(over, above), &logarithms(under, below)),

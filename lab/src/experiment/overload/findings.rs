@@ -1,7 +1,7 @@
 //! Whether a device degrades gracefully.
 
 use super::way::{TRANSLATED, TUNNEL};
-use crate::analyse::{Finding, Outcome, groups, points};
+use crate::analyse::{Bearing, Finding, Group, Outcome, Ratio, View, short};
 use crate::results::{Results, Sample, Verdict};
 use std::collections::BTreeSet;
 
@@ -11,95 +11,150 @@ const KEEPS: f64 = 0.8;
 const BUSY: f64 = 0.9;
 /// A light subscriber loses at most this share.
 const LIGHT_LOSS: f64 = 0.01;
+/// From this share of loss on, a device was offered more than it forwards.
+const LOST: f64 = 0.01;
+/// The fewest rounds that show something.
+const ROUNDS: usize = 3;
 
 /// Two statements for each device of a series.
 pub fn findings(results: &Results) -> Vec<Finding> {
+    let view = View::of(results, "overload");
     [(TRANSLATED, ""), (TUNNEL, ", through the tunnel,")]
         .into_iter()
-        .flat_map(|(series, through)| of_series(results, series, through))
+        .flat_map(|(series, through)| of_series(&view, series, through))
         .collect()
 }
 
-fn of_series(results: &Results, series: &str, through: &str) -> Vec<Finding> {
-    let is_of = |sample: &&Sample| sample.cell.experiment == "overload" && sample.cell.series == series;
-    let samples: Vec<Sample> = results.samples.iter().filter(is_of).cloned().collect();
-    let devices: BTreeSet<&str> = samples.iter().map(|sample| sample.cell.device.as_str()).collect();
-    let of = |device: &&str| [keeps(&samples, device, through), spares(&samples, device, through)];
+fn of_series(view: &View<'_>, series: &str, through: &str) -> Vec<Finding> {
+    let rows = || view.groups.iter().filter(|group| group.cell.series == series);
+    let devices: BTreeSet<&str> = rows().map(|group| group.cell.device.as_str()).collect();
+    let of = |device: &&str| {
+        let rows: Vec<&Group<'_>> = rows().filter(|group| group.cell.device == **device).collect();
+        [keeps(view, &rows, device, through), spares(&rows, device, through)]
+    };
     devices.iter().flat_map(of).collect()
 }
 
-/// Values of a device along the load.
-fn along(samples: &[Sample], device: &str, value: &str) -> Vec<(f64, f64)> {
-    let groups = groups(samples);
-    let of = points(&groups, "load", value).into_iter().filter(|(of, ..)| *of == device);
-    of.map(|(_, load, estimate)| (load, estimate.mean)).collect()
+fn mean(group: &Group<'_>, value: &str) -> f64 {
+    group.value(value).map_or(0.0, |(estimate, _)| estimate.mean)
 }
 
-/// Whether its core was at its limit in a row of more than its capacity. The tester's may have been, too: what the device forwarded is its own counter.
-fn was_busy(samples: &[Sample], device: &str) -> bool {
-    let own = samples.iter().filter(|sample| sample.cell.device == device && sample.cell.at("load") > 1.0);
-    own.clone().any(|sample| sample.verdict == Verdict::DeviceBound)
-        || own.map(|sample| sample.tester.device_core_busy).fold(0.0, f64::max) >= BUSY
+/// Whether the device was at its limit, and lost some of what was offered: without loss, what it forwards is what it is offered. The tester may have been
+/// at its limit, too: what the device forwarded is its own counter.
+fn is_overloaded(row: &Group<'_>) -> bool {
+    let is_busy = |sample: &&Sample| {
+        let core = sample.values.get("core-busy").map_or(sample.tester.device_core_busy, |it| it.value);
+        sample.failed.is_none() && core >= BUSY
+    };
+    let at_limit = *row.verdict() == Verdict::DeviceBound || row.samples.iter().all(|it| is_busy(&it));
+    row.cell.at("load") > 1.0 && at_limit && mean(row, "heavy-loss") > LOST
 }
 
-/// The least that a device forwards of its best at loads above its capacity, and the load at which it does.
-fn least_kept(samples: &[Sample], device: &str) -> Option<(f64, f64)> {
-    let goodput = along(samples, device, "goodput");
-    let most = goodput.iter().map(|(_, value)| *value).fold(0.0, f64::max);
-    let above = goodput.iter().filter(|(load, _)| *load > 1.0 && most > 0.0);
-    above.map(|(load, value)| (value / most, *load)).min_by(|a, b| a.0.total_cmp(&b.0))
+/// What a device forwards when it is overloaded, over its best, with the load, in the order of the ratio.
+fn kept(view: &View<'_>, rows: &[&Group<'_>]) -> Vec<(f64, Bearing)> {
+    let best = rows.iter().max_by(|a, b| mean(a, "goodput").total_cmp(&mean(b, "goodput")));
+    let of = |row: &&&Group<'_>| {
+        let load = row.cell.at("load");
+        match best {
+            Some(best) if best.cell.at("load") != load => {
+                (load, view.ratio_of_counters((row, "goodput"), (best, "goodput")))
+            }
+            _ => match row.rounds("goodput").len() {
+                rounds @ ROUNDS.. => {
+                    (load, Bearing::Equal(Ratio { value: 1.0, interval: (1.0, 1.0), rounds }))
+                }
+                rounds => {
+                    let why = format!("a ratio takes {ROUNDS} rounds, and here are {rounds}");
+                    (load, Bearing::Nothing(why))
+                }
+            },
+        }
+    };
+    rows.iter().filter(|row| is_overloaded(row)).map(|row| of(&row)).collect()
 }
 
 /// Graceful degradation: nowhere above the capacity is less forwarded than at the capacity, but for a tolerance.
-fn keeps(samples: &[Sample], device: &str, through: &str) -> Finding {
-    let least = least_kept(samples, device);
-    let (kept, load) = least.unwrap_or_default();
-    let busy = was_busy(samples, device);
-    let offered = along(samples, device, "offered").iter().map(|(_, value)| *value).fold(0.0, f64::max);
+fn keeps(view: &View<'_>, rows: &[&Group<'_>], device: &str, through: &str) -> Finding {
+    let kept = kept(view, rows);
+    let least = kept.iter().filter_map(|(load, bearing)| Some((*load, bearing.ratio()?)));
+    let least = least.min_by(|a, b| a.1.value.total_cmp(&b.1.value));
+    let is_less = kept.iter().any(|(_, it)| it.ratio().is_some_and(|it| it.interval.1 < KEEPS));
+    let is_enough = kept.iter().all(|(_, it)| it.ratio().is_some_and(|it| it.interval.0 >= KEEPS));
+    let uncertain = kept.iter().find_map(|(load, it)| match it {
+        Bearing::Nothing(why) => Some(format!("; uncertain with {load} times: {why}")),
+        Bearing::Number(_) | Bearing::Direction(_) | Bearing::Equal(_) => None,
+    });
+    let offered = rows.iter().map(|row| mean(row, "offered")).fold(0.0, f64::max);
+    let evidence = match least {
+        Some((load, Ratio { value, interval: (low, high), rounds })) => format!(
+            "{} of its best at least ({} to {} with 95 % confidence, {rounds} rounds), with {load} times its capacity requested ({offered:.0} packets a second were \
+             offered at most)",
+            short(value),
+            short(low),
+            short(high)
+        ),
+        None => nothing_shown(kept.len()),
+    } + &uncertain.unwrap_or_default();
     Finding {
         statement: format!(
             "{device}{through} degrades gracefully: whatever is offered above its capacity, it forwards at least {:.0} % of its best.",
             KEEPS * 100.0
         ),
-        outcome: match (kept >= KEEPS, busy && least.is_some()) {
-            (_, false) => Outcome::NotShown,
-            (true, true) => Outcome::Holds,
-            (false, true) => Outcome::DoesNotHold,
+        outcome: match (is_less, is_enough && !kept.is_empty()) {
+            (true, _) => Outcome::DoesNotHold,
+            (false, true) => Outcome::Holds,
+            (false, false) => Outcome::NotShown,
         },
-        evidence: format!(
-            "{:.0} % at least, with {load} times its capacity asked for ({offered:.0} packets a second were offered at most{})",
-            kept * 100.0,
-            unless_busy(busy)
-        ),
+        evidence,
     }
 }
 
-fn spares(samples: &[Sample], device: &str, through: &str) -> Finding {
-    let loss = along(samples, device, "established-loss");
-    let above = loss.iter().filter(|(load, _)| *load > 1.0);
-    let worst = above.map(|(_, value)| *value).fold(0.0, f64::max);
-    let busy = was_busy(samples, device);
+/// Whether more than the tolerance is lost in all rounds of a row, or in none; a tester at its limit may have lost it itself.
+fn loses(row: &Group<'_>) -> Option<bool> {
+    let losses: Vec<f64> = row.rounds("established-loss").into_values().collect();
+    let above = losses.iter().filter(|loss| **loss > LIGHT_LOSS).count();
+    match (losses.len() >= ROUNDS, above) {
+        (true, 0) => Some(false),
+        (true, above) if above == losses.len() && !matches!(row.verdict(), Verdict::TesterBound { .. }) => {
+            Some(true)
+        }
+        _ => None,
+    }
+}
+
+fn spares(rows: &[&Group<'_>], device: &str, through: &str) -> Finding {
+    let overloaded: Vec<_> = rows.iter().filter(|row| is_overloaded(row)).collect();
+    let said: Vec<_> = overloaded.iter().map(|row| loses(row)).collect();
+    let worst = overloaded.iter().map(|row| mean(row, "established-loss")).fold(0.0, f64::max);
     Finding {
         statement: format!(
             "With {device}{through} a light subscriber loses at most {:.0} % while a heavy one overloads the device.",
             LIGHT_LOSS * 100.0
         ),
-        outcome: match (worst <= LIGHT_LOSS, busy) {
-            (_, false) => Outcome::NotShown,
-            (true, true) => Outcome::Holds,
-            (false, true) => Outcome::DoesNotHold,
+        outcome: match (said.contains(&Some(true)), said.is_empty() || said.contains(&None)) {
+            (true, _) => Outcome::DoesNotHold,
+            (false, true) => Outcome::NotShown,
+            (false, false) => Outcome::Holds,
         },
-        evidence: format!("{:.2} % at most{}", worst * 100.0, unless_busy(busy)),
+        evidence: match said.is_empty() {
+            true => nothing_shown(0),
+            false => format!(
+                "{:.2} % at most; more than {:.0} % in each round of {} of {} rows, in no round of {}",
+                worst * 100.0,
+                LIGHT_LOSS * 100.0,
+                said.iter().filter(|it| **it == Some(true)).count(),
+                said.len(),
+                said.iter().filter(|it| **it == Some(false)).count()
+            ),
+        },
     }
 }
 
-/// Why nothing is shown.
-fn unless_busy(busy: bool) -> String {
-    match busy {
-        true => String::new(),
-        false => {
-            "; in no row above its capacity was it at its limit: it lost less than a tenth, or the tester was at its limit".to_owned()
-        }
+/// Why nothing is shown, of a device that was overloaded in some rows or in none.
+fn nothing_shown(overloaded: usize) -> String {
+    match overloaded {
+        0 => "in no row above its capacity was it at its limit: it lost less than a tenth, or the tester was at its limit".to_owned(),
+        _ => format!("no ratio is certain: it takes {ROUNDS} rounds that agree"),
     }
 }
 
@@ -109,98 +164,153 @@ mod tests {
     use crate::results::{Cell, Header, TesterCost, Unit, Value};
     use std::collections::BTreeMap;
 
+    /// A row of some rounds: what is offered, and what is forwarded of it.
+    #[derive(Clone, Copy)]
+    struct Row {
+        load: f64,
+        offered: f64,
+        goodput: f64,
+        light: f64,
+        core: f64,
+        rounds: u32,
+    }
+
+    fn row(load: f64, offered: f64, goodput: f64) -> Row {
+        Row { load, offered, goodput, light: 0.0, core: 1.0, rounds: 3 }
+    }
+
+    fn samples(series: &str, row: Row, verdict: &Verdict) -> Vec<Sample> {
+        let one = |repeat: u32| {
+            let factor = 1.0 + 0.01 * f64::from(repeat);
+            let loss = 1.0 - row.goodput / row.offered;
+            let values = [
+                ("goodput", row.goodput * factor, Unit::PerSecond),
+                ("offered", row.offered * factor, Unit::PerSecond),
+                ("heavy-loss", loss.max(0.0), Unit::Lost),
+                ("established-loss", row.light, Unit::Lost),
+                ("core-busy", row.core, Unit::Share),
+            ];
+            Sample {
+                cell: Cell {
+                    experiment: "overload".to_owned(),
+                    series: series.to_owned(),
+                    device: "one".to_owned(),
+                    point: BTreeMap::from([("load".to_owned(), row.load)]),
+                    repeat,
+                },
+                started: String::new(),
+                took: 1.0,
+                values: values
+                    .iter()
+                    .map(|(name, it, unit)| ((*name).to_owned(), Value::one(*it, *unit)))
+                    .collect(),
+                not_measurable: BTreeMap::new(),
+                verdict: verdict.clone(),
+                tester: TesterCost::default(),
+                control: Some(3.0 + 0.01 * f64::from(repeat)),
+                commands: Vec::new(),
+                raw: Vec::new(),
+                failed: None,
+            }
+        };
+        (0..row.rounds).map(one).collect()
+    }
+
+    fn said_of(samples: Vec<Sample>) -> Vec<Finding> {
+        findings(&Results { header: Header::default(), samples })
+    }
+
+    /// Whether it degrades gracefully, and whether it spares a light subscriber.
+    fn outcomes(rows: &[Row], verdict: &Verdict) -> [Outcome; 2] {
+        let said = said_of(rows.iter().flat_map(|row| samples("udp", *row, verdict)).collect());
+        [said[0].outcome, said[1].outcome]
+    }
+
+    fn degrades(rows: &[Row]) -> Outcome {
+        outcomes(rows, &Verdict::NotLoaded)[0]
+    }
+
+    use Outcome::{DoesNotHold, Holds, NotShown};
+
     #[test]
     fn each_series_has_statements_of_its_own() {
-        let of = |series: &str, load: f64, goodput: f64| {
-            let mut sample = sample(load, goodput, 1.0);
-            sample.cell.series = series.to_owned();
-            sample
-        };
-        let samples = vec![
-            of("udp", 0.9, 90.0),
-            of("udp", 2.0, 95.0),
-            of("tunnel", 0.9, 900.0),
-            of("tunnel", 2.0, 300.0),
-        ];
-        let said = findings(&Results { header: Header::default(), samples });
+        let of = |series, row| samples(series, row, &Verdict::NotLoaded);
+        let said = said_of(
+            [
+                of("udp", row(0.9, 90.0, 90.0)),
+                of("udp", row(2.0, 200.0, 95.0)),
+                of("tunnel", row(0.9, 900.0, 900.0)),
+                of("tunnel", row(2.0, 2_000.0, 300.0)),
+            ]
+            .concat(),
+        );
         let of = |start: &str| said.iter().find(|it| it.statement.starts_with(start)).unwrap().outcome;
         assert_eq!(said.len(), 4);
-        assert_eq!(of("one degrades gracefully"), Outcome::Holds, "goodput of the tunnel is another");
-        assert_eq!(of("one, through the tunnel, degrades gracefully"), Outcome::DoesNotHold);
-    }
-
-    #[test]
-    fn a_light_subscriber_is_spared_if_it_loses_nothing_above_the_capacity() {
-        let with = |load: f64, loss: f64, busy: f64| {
-            let mut sample = sample(load, 90.0, busy);
-            sample.values.insert("established-loss".to_owned(), Value::one(loss, Unit::Lost));
-            sample
-        };
-        let outcome = |samples: [Sample; 3]| spares(&samples, "one", "").outcome;
-        let well = || [with(0.9, 0.0, 1.0), with(1.0, 0.0, 1.0), with(2.0, 0.0, 1.0)];
-        assert_eq!(outcome(well()), Outcome::Holds);
-        let [below, at, above] = well();
-        assert_eq!(outcome([below.clone(), at.clone(), with(2.0, 0.05, 1.0)]), Outcome::DoesNotHold);
-        assert_eq!(
-            outcome([with(0.9, 0.05, 1.0), with(1.0, 0.05, 1.0), above]),
-            Outcome::Holds,
-            "not overloaded"
-        );
-        assert_eq!(outcome([below, at, with(2.0, 0.05, 0.5)]), Outcome::NotShown, "it was not at its limit");
-    }
-
-    fn sample(load: f64, goodput: f64, device_core_busy: f64) -> Sample {
-        let cell = Cell {
-            experiment: "overload".to_owned(),
-            series: "udp".to_owned(),
-            device: "one".to_owned(),
-            point: BTreeMap::from([("load".to_owned(), load)]),
-            repeat: 0,
-        };
-        Sample {
-            cell,
-            started: String::new(),
-            took: 1.0,
-            values: BTreeMap::from([("goodput".to_owned(), Value::one(goodput, Unit::PerSecond))]),
-            not_measurable: BTreeMap::new(),
-            verdict: Verdict::NotLoaded,
-            tester: TesterCost { device_core_busy, ..TesterCost::default() },
-            control: None,
-            commands: Vec::new(),
-            raw: Vec::new(),
-            failed: None,
-        }
+        assert_eq!(of("one degrades gracefully"), Holds, "goodput of the tunnel is another");
+        assert_eq!(of("one, through the tunnel, degrades gracefully"), DoesNotHold);
     }
 
     #[test]
     fn what_is_forwarded_at_any_load_above_the_capacity_decides() {
-        let outcome = |rows: &[(f64, f64)], busy| {
-            let samples: Vec<Sample> =
-                rows.iter().map(|(load, goodput)| sample(*load, *goodput, busy)).collect();
-            keeps(&samples, "one", "").outcome
-        };
-        assert_eq!(outcome(&[(0.9, 90.0), (2.0, 100.0), (10.0, 85.0)], 1.0), Outcome::Holds);
-        assert_eq!(outcome(&[(0.9, 90.0), (2.0, 70.0), (10.0, 95.0)], 1.0), Outcome::DoesNotHold, "at 2");
-        assert_eq!(
-            outcome(&[(0.9, 90.0), (1.0, 100.0)], 1.0),
-            Outcome::NotShown,
-            "nothing above the capacity"
-        );
-        assert_eq!(outcome(&[(0.9, 90.0), (2.0, 70.0)], 0.5), Outcome::NotShown, "it was not at its limit");
+        let (below, at) = (row(0.9, 90.0, 90.0), row(1.0, 100.0, 100.0));
+        assert_eq!(degrades(&[below, row(2.0, 200.0, 100.0), row(10.0, 900.0, 85.0)]), Holds);
+        assert_eq!(degrades(&[below, row(2.0, 200.0, 70.0), row(10.0, 900.0, 95.0)]), DoesNotHold, "at 2");
+        assert_eq!(degrades(&[below, at]), NotShown, "nothing above the capacity");
+        let idle = Row { core: 0.5, ..row(2.0, 200.0, 70.0) };
+        assert_eq!(degrades(&[below, idle]), NotShown, "it was not at its limit");
+        // Nearly four fifths: twice the noise reaches over four fifths.
+        assert_eq!(degrades(&[at, row(2.0, 200.0, 79.5)]), NotShown);
+        let once = Row { rounds: 1, ..row(2.0, 200.0, 70.0) };
+        assert_eq!(degrades(&[Row { rounds: 1, ..at }, once]), NotShown, "one round");
+    }
+
+    /// A capacity that was taken while the device was flooded is too low: all that is offered is forwarded, less at less load.
+    #[test]
+    fn a_row_in_which_nothing_was_lost_was_not_overloaded() {
+        let all = |load: f64, offered: f64| row(load, offered, offered);
+        let rows = [all(1.2, 11_264.0), all(1.5, 14_041.0), all(2.0, 17_919.0)];
+        assert_eq!(outcomes(&rows, &Verdict::DeviceBound), [NotShown; 2]);
+        let flooded = row(10.0, 90_000.0, 17_000.0);
+        assert_eq!(degrades(&[rows[0], rows[1], rows[2], flooded]), Holds);
+    }
+
+    #[test]
+    fn a_light_subscriber_is_spared_if_it_loses_nothing_above_the_capacity() {
+        let with = |load: f64, light: f64| Row { light, ..row(load, load * 100.0, 90.0) };
+        let spared = |rows: &[Row]| outcomes(rows, &Verdict::NotLoaded)[1];
+        assert_eq!(spared(&[with(0.9, 0.0), with(1.0, 0.0), with(2.0, 0.0)]), Holds);
+        assert_eq!(spared(&[with(0.9, 0.0), with(1.0, 0.0), with(2.0, 0.05)]), DoesNotHold);
+        assert_eq!(spared(&[with(0.9, 0.05), with(1.0, 0.05), with(2.0, 0.0)]), Holds, "not overloaded");
+        assert_eq!(spared(&[Row { core: 0.5, ..with(2.0, 0.05) }]), NotShown, "it was not at its limit");
+        assert_eq!(spared(&[Row { rounds: 2, ..with(2.0, 0.05) }]), NotShown, "two rounds");
+        assert_eq!(spared(&[Row { rounds: 2, ..with(2.0, 0.0) }]), NotShown, "two rounds");
+        // The tester may have lost it.
+        let testers = Verdict::TesterBound { why: String::new() };
+        assert_eq!(outcomes(&[with(2.0, 0.05)], &testers)[1], NotShown);
+        assert_eq!(outcomes(&[with(2.0, 0.0)], &testers)[1], Holds);
     }
 
     #[test]
     fn a_row_that_lost_a_tenth_shows_something_though_its_core_had_time() {
-        let of = |verdict: Verdict| {
-            let mut above = sample(2.0, 30.0, 0.5);
-            above.verdict = verdict;
-            let samples = vec![sample(0.9, 90.0, 0.5), above];
-            let said = findings(&Results { header: Header::default(), samples });
-            (said[0].outcome, said[0].evidence.clone())
-        };
-        assert_eq!(of(Verdict::DeviceBound).0, Outcome::DoesNotHold);
-        let (outcome, evidence) = of(Verdict::TesterBound { why: String::new() });
-        assert_eq!(outcome, Outcome::NotShown);
-        assert!(evidence.contains("or the tester was at its limit"), "{evidence}");
+        let rows = [row(0.9, 90.0, 90.0), Row { core: 0.5, ..row(2.0, 200.0, 30.0) }];
+        assert_eq!(outcomes(&rows, &Verdict::DeviceBound)[0], DoesNotHold);
+        let testers = Verdict::TesterBound { why: String::new() };
+        let said = said_of(rows.iter().flat_map(|row| samples("udp", *row, &testers)).collect());
+        assert_eq!(said[0].outcome, NotShown);
+        assert!(said[0].evidence.contains("or the tester was at its limit"), "{}", said[0].evidence);
+    }
+
+    /// A run that was published without the tester's cost, as data.csv is, has the same statements.
+    #[test]
+    fn whether_the_core_was_busy_is_a_value_of_the_sample() {
+        let mut all = samples("udp", row(2.0, 200.0, 95.0), &Verdict::NotLoaded);
+        assert_eq!(said_of(all.clone())[0].outcome, Holds);
+        // An older run has it with the tester's cost alone.
+        for sample in &mut all {
+            sample.values.remove("core-busy");
+        }
+        assert_eq!(said_of(all.clone())[0].outcome, NotShown);
+        all.iter_mut().for_each(|sample| sample.tester.device_core_busy = 1.0);
+        assert_eq!(said_of(all)[0].outcome, Holds);
     }
 }
