@@ -2,7 +2,7 @@
 
 use super::frame_sizes::SMALLEST;
 use super::frames::{frame_ends, live, throughput, warm_up};
-use super::stage::{precision, time};
+use super::stage::{given, precision, time};
 use super::topology::{POOL, Scene};
 use crate::affinity::cpus;
 use crate::experiment::contract::{Line, Stage};
@@ -31,6 +31,7 @@ pub struct Workers {
     cores: Vec<usize>,
     time: Duration,
     precision: f64,
+    given: f64,
 }
 
 impl Workers {
@@ -40,18 +41,20 @@ impl Workers {
     /// Something does not start, or programs of BPF cannot be loaded.
     pub fn build(cell: &Cell, line: &Line<'_>) -> Result<Self> {
         let precision = precision(line.asked).map_err(Failure::Unexpected)?;
+        let given = given(line.asked).map_err(Failure::Unexpected)?;
         let cores = cores_of(cell.at("workers") as usize, cpus());
         let scene =
             Scene::with_start(line, POOL, |place, task| line.device.start_workers(place, task, &cores))?;
         let live = live(&scene)?;
         live.spread(&cores)?;
-        Ok(Self { scene, live, cores, time: time(line.asked.scale), precision })
+        Ok(Self { scene, live, cores, time: time(line.asked.scale), precision, given })
     }
 }
 
 impl Stage for Workers {
     fn measure(&mut self, _cell: &Cell, sheet: &mut Sheet) -> Result<()> {
-        let (scene, live, time, precision) = (&self.scene, &self.live, self.time, self.precision);
+        let (scene, live, time, precision) =
+            (&self.scene, &self.live, self.time, (self.precision, self.given));
         let ends = frame_ends(&scene.ends, live, SMALLEST, FLOWS);
         live.with(&ends, Trip::Round, |stream| {
             warm_up(stream, FLOWS)?;

@@ -1,7 +1,7 @@
 //! What follows from the benchmarks.
 
 use super::frame_sizes::QUICK;
-use crate::analyse::{Finding, Outcome, groups, points};
+use crate::analyse::{Bearing, Finding, Group, Outcome, View};
 use crate::results::{Results, Sample, Verdict};
 
 /// The goal: so much more for each second of CPU time than the other translator in user space.
@@ -20,7 +20,7 @@ pub fn findings(results: &Results) -> Vec<Finding> {
         all.push(limits(&searched));
     }
     if !throughput.is_empty() {
-        all.push(cost(&throughput));
+        all.push(cost(&View::of(results, "rfc8219")));
     }
     if !together.is_empty() {
         all.push(capacities(&together));
@@ -68,37 +68,40 @@ fn limits(samples: &[Sample]) -> Finding {
     }
 }
 
-fn cost(samples: &[Sample]) -> Finding {
+fn cost(view: &View<'_>) -> Finding {
     let [smallest, _] = QUICK;
-    let groups = groups(samples);
-    let all = points(&groups, "frame", "frames-per-cpu-second");
+    let value = "frames-per-cpu-second";
     let of = |device: &str| {
-        all.iter()
-            .find(|(name, frame, _)| *name == device && *frame == smallest)
-            .map(|(.., it)| (it.mean, it.half_width.unwrap_or(f64::INFINITY)))
+        let is_it = |group: &&Group<'_>| {
+            group.cell.series == "throughput"
+                && group.cell.device == device
+                && group.cell.at("frame") == smallest
+        };
+        view.groups.iter().find(is_it)
     };
-    let statement = format!(
-        "sixway forwards {GOAL} times as many frames of {smallest} octets as tayga-masquerade for each second of CPU time."
-    );
-    match (of("sixway"), of("tayga-masquerade")) {
-        (Some((ours, own)), Some((theirs, other))) => Finding {
-            statement,
-            // Intervals that overlap decide nothing.
-            outcome: match (ours - own >= GOAL * (theirs + other), ours + own < GOAL * (theirs - other)) {
-                (true, _) => Outcome::Holds,
-                (_, true) => Outcome::DoesNotHold,
-                (false, false) => Outcome::NotShown,
-            },
-            evidence: format!("{ours:.0} and {theirs:.0}"),
+    let bearing = match (of("sixway"), of("tayga-masquerade")) {
+        (Some(ours), Some(theirs)) => view.ratio_of((ours, value), (theirs, value)),
+        _ => Bearing::Nothing("not both were measured".to_owned()),
+    };
+    let interval = bearing.ratio().map(|ratio| ratio.interval);
+    Finding {
+        statement: format!(
+            "sixway forwards {GOAL} times as many frames of {smallest} octets as tayga-masquerade for each second of CPU time."
+        ),
+        // An interval with the goal in it decides nothing.
+        outcome: match interval {
+            Some((low, _)) if low >= GOAL => Outcome::Holds,
+            Some((_, high)) if high < GOAL => Outcome::DoesNotHold,
+            _ => Outcome::NotShown,
         },
-        _ => Finding { statement, outcome: Outcome::NotShown, evidence: "not both were measured".to_owned() },
+        evidence: format!("{}: {}", bearing.text(), bearing.explained()),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{Cell, TesterCost, Unit, Value};
+    use crate::results::{Cell, Header, TesterCost, Unit, Value};
     use std::collections::BTreeMap;
 
     fn sample(device: &str, open: f64, verdict: Verdict) -> Sample {
@@ -134,5 +137,32 @@ mod tests {
             "sixway has 65536 at least: no more were tried; kernel-masquerade has 50000, of up to 65536"
         );
         assert_eq!(capacities(&[theirs]).outcome, Outcome::Holds);
+    }
+
+    #[test]
+    fn the_cost_of_a_frame_is_compared_by_rounds_and_counts_the_noise() {
+        let rounds = |device: &str, frames: f64| {
+            let round = |repeat: u32| {
+                let mut sample = sample(device, 1.0, Verdict::DeviceBound);
+                sample.cell.series = "throughput".to_owned();
+                sample.cell.repeat = repeat;
+                sample.cell.point = BTreeMap::from([("frame".to_owned(), QUICK[0])]);
+                let each = frames * (1.0 + 0.1 * f64::from(repeat));
+                let value = Value::one(each, Unit::PerCpuSecond);
+                sample.values = BTreeMap::from([("frames-per-cpu-second".to_owned(), value)]);
+                sample.control = Some(3.0 + 0.03 * f64::from(repeat));
+                sample
+            };
+            (0..3).map(round).collect::<Vec<_>>()
+        };
+        let outcome = |ours: f64| {
+            let samples = [rounds("sixway", ours), rounds("tayga-masquerade", 100_000.0)].concat();
+            let all = findings(&Results { header: Header::default(), samples });
+            all.into_iter().find(|it| it.statement.starts_with("sixway forwards")).unwrap().outcome
+        };
+        // The rounds differ by a fifth, both alike.
+        assert_eq!(outcome(160_000.0), Outcome::Holds);
+        assert_eq!(outcome(151_000.0), Outcome::NotShown, "within twice the noise");
+        assert_eq!(outcome(140_000.0), Outcome::DoesNotHold);
     }
 }

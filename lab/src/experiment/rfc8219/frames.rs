@@ -1,7 +1,7 @@
 //! Throughput under frames that the kernel makes: more than sockets can send, so that the limit is the device's.
 
 use super::search::{Found, Search, Seen, Trial};
-use super::stage::{GIVEN, LEAST, at, noted, precision, seen, time};
+use super::stage::{LEAST, at, given, noted, precision, seen, time};
 use super::topology::{Scene, Tester};
 use crate::experiment::calibration::capacity;
 use crate::experiment::contract::{Line, Stage};
@@ -31,6 +31,7 @@ pub struct FrameBench {
     live: Live,
     time: Duration,
     precision: f64,
+    given: f64,
 }
 
 /// The way for frames through the scene's device.
@@ -102,7 +103,7 @@ impl Rate<'_> {
 /// A frame cannot be sent.
 pub fn throughput(
     (scene, live): (&Scene, &Live),
-    (stream, time, precision): (&Stream<'_>, Duration, f64),
+    (stream, time, (precision, given)): (&Stream<'_>, Duration, (f64, f64)),
     frame: usize,
     sheet: &mut Sheet,
 ) -> Result<()> {
@@ -111,20 +112,20 @@ pub fn throughput(
     let ceiling = rate.ceiling()?;
     let search = |passed, loss| Search { rates: (LEAST, ceiling), passed, loss, precision, repeats: 3 };
     let none = search(0.0, 0.0).run(&mut rate)?;
-    let given = search(none.rate, GIVEN).run(&mut rate)?;
+    let found = search(none.rate, given).run(&mut rate)?;
     let running = live.counting(scene.running.as_ref());
     let measured = measure(&running, (cores, Reading::Ticks), sheet, || {
-        stream.run(at(given.rate.max(LEAST)), Until::Time(time))
+        stream.run(at(found.rate.max(LEAST)), Until::Time(time))
     })?;
     noted(&measured, time, sheet);
     sheet.value("throughput", none.rate, Unit::PerSecond);
-    sheet.value("throughput-given", given.rate, Unit::PerSecond);
-    sheet.value("bits", given.rate * (frame * 8) as f64, Unit::BitsPerSecond);
+    sheet.value("throughput-given", found.rate, Unit::PerSecond);
+    sheet.value("bits", found.rate * (frame * 8) as f64, Unit::BitsPerSecond);
     sheet.value("ceiling", ceiling, Unit::PerSecond);
-    sheet.value("at-ceiling", f64::from(u8::from(given.is_at_ceiling)), Unit::Count);
-    sheet.value("trials", (none.trials.len() + given.trials.len()) as f64, Unit::Count);
+    sheet.value("at-ceiling", f64::from(u8::from(found.is_at_ceiling)), Unit::Count);
+    sheet.value("trials", (none.trials.len() + found.trials.len()) as f64, Unit::Count);
     sheet.times("latency", &measured.outcome.latency)?;
-    keep(sheet, &none, &given)
+    keep(sheet, &none, &found)
 }
 
 fn keep(sheet: &mut Sheet, none: &Found, given: &Found) -> Result<()> {
@@ -139,9 +140,10 @@ impl FrameBench {
     /// Something does not start, or programs of BPF cannot be loaded.
     pub fn build(line: &Line<'_>) -> Result<Self> {
         let precision = precision(line.asked).map_err(Failure::Unexpected)?;
+        let given = given(line.asked).map_err(Failure::Unexpected)?;
         let scene = Scene::build(line)?;
         let live = live(&scene)?;
-        Ok(Self { scene, live, time: time(line.asked.scale), precision })
+        Ok(Self { scene, live, time: time(line.asked.scale), precision, given })
     }
 }
 
@@ -149,7 +151,7 @@ impl Stage for FrameBench {
     fn measure(&mut self, cell: &Cell, sheet: &mut Sheet) -> Result<()> {
         let frame = cell.at("frame") as usize;
         let ends = frame_ends(&self.scene.ends, &self.live, frame, FLOWS);
-        let (time, precision) = (self.time, self.precision);
+        let (time, precision) = (self.time, (self.precision, self.given));
         let Self { scene, live, .. } = self;
         live.with(&ends, Trip::Round, |stream| {
             warm_up(stream, FLOWS)?;

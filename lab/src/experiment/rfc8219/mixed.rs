@@ -1,7 +1,7 @@
 //! Throughput while a part of the traffic is native (RFC 8219 §5.3): both parts have to arrive.
 
 use super::search::{Found, Search, Seen, Trial};
-use super::stage::{GIVEN, LEAST, at, noted, precision, seen, time, trials};
+use super::stage::{LEAST, at, given, noted, precision, seen, time, trials};
 use super::topology::{FAR6, Scene};
 use crate::experiment::contract::{Line, Stage};
 use crate::experiment::measured::measure;
@@ -21,6 +21,7 @@ pub struct MixedBench {
     scene: Scene,
     time: Duration,
     precision: f64,
+    given: f64,
 }
 
 impl MixedBench {
@@ -30,7 +31,8 @@ impl MixedBench {
     /// Something does not start.
     pub fn build(line: &Line<'_>) -> Result<Self> {
         let precision = precision(line.asked).map_err(Failure::Unexpected)?;
-        let bench = Self { scene: Scene::build(line)?, time: time(line.asked.scale), precision };
+        let given = given(line.asked).map_err(Failure::Unexpected)?;
+        let bench = Self { scene: Scene::build(line)?, time: time(line.asked.scale), precision, given };
         bench.scene.ends.warm_up(128)?;
         Ok(bench)
     }
@@ -41,7 +43,7 @@ impl Stage for MixedBench {
         let frame = cell.at("frame") as usize;
         let ceiling = self.scene.ends.ceiling(frame)?;
         let (scene, time, native) = (&self.scene, self.time, cell.at("percent") / 100.0);
-        Mixed { scene, frame, native, time }.throughput(ceiling, self.precision, sheet)
+        Mixed { scene, frame, native, time }.throughput(ceiling, (self.precision, self.given), sheet)
     }
 }
 
@@ -81,9 +83,9 @@ impl Mixed<'_> {
     }
 
     /// The search for the highest rate with little loss, and a row.
-    fn throughput(&mut self, ceiling: f64, precision: f64, sheet: &mut Sheet) -> Result<()> {
+    fn throughput(&mut self, ceiling: f64, (precision, loss): (f64, f64), sheet: &mut Sheet) -> Result<()> {
         let rates = (LEAST, ceiling.max(LEAST));
-        let search = Search { rates, passed: 0.0, loss: GIVEN, precision, repeats: 3 };
+        let search = Search { rates, passed: 0.0, loss, precision, repeats: 3 };
         let found: Found = search.run(self)?;
         let scene = self.scene;
         let measured = measure(scene.running.as_ref(), (scene.ends.cores, Reading::Ticks), sheet, || {

@@ -13,7 +13,7 @@ use super::recovery::Recovery;
 use super::reset::Reset;
 use super::rules::{MOST as MOST_RULES, RULES};
 use super::search::trials;
-use super::stage::{Bench, precision, time};
+use super::stage::{Bench, given, precision, time};
 use super::stateful::{Stateful, filling};
 use super::tables::{BURSTS, CONCURRENT, CORES_TABLE, DOUBLE, RECOVERY, RESET, TCP, THROUGHPUT};
 use super::tcp::TcpConnections;
@@ -158,7 +158,7 @@ const ABOUT: About = About {
             axes: &["connections"],
             columns: &[
                 Column { value: "throughput", title: "frames, no loss" },
-                Column { value: "throughput-given", title: "frames, 0.01 % loss" },
+                Column { value: "throughput-given", title: "frames, given loss" },
                 Column { value: "ceiling", title: "the tester's limit" },
                 Column { value: "cpu-per-packet", title: "CPU a frame" },
                 Column { value: "frames-per-cpu-second", title: "frames" },
@@ -169,7 +169,7 @@ const ABOUT: About = About {
             series: "native",
             axes: &["percent", "frame"],
             columns: &[
-                Column { value: "throughput-given", title: "frames, 0.01 % loss" },
+                Column { value: "throughput-given", title: "frames, given loss" },
                 Column { value: "ceiling", title: "the tester's limit" },
                 Column { value: "cpu-per-packet", title: "CPU a frame" },
             ],
@@ -275,6 +275,7 @@ impl Experiment for Rfc8219 {
             "capacity",
             "connections",
             "frame",
+            "given",
             "native",
             "percent",
             "precision",
@@ -289,6 +290,7 @@ impl Experiment for Rfc8219 {
     /// `--set series=throughput,latency` leaves the others out.
     fn cells(&self, asked: &Asked, devices: &[&str]) -> std::result::Result<Vec<Cell>, String> {
         precision(asked)?;
+        given(asked)?;
         attempts(asked)?;
         let frames = asked.numbers("frame", if asked.quick { &QUICK } else { &SIZES })?;
         if let Some(wrong) = frames.iter().find(|frame| !(84.0..=1_518.0).contains(*frame)) {

@@ -1,7 +1,7 @@
 //! System recovery (RFC 8219 §7.6, RFC 2544 §26.5): how long frames are lost after an overload has ended.
 
 use super::search::Search;
-use super::stage::{Frames, GIVEN, LEAST, noted, precision, time, trials};
+use super::stage::{Frames, LEAST, given, noted, precision, time, trials};
 use super::topology::Scene;
 use crate::experiment::contract::{Line, Stage};
 use crate::experiment::measured::measure;
@@ -20,6 +20,7 @@ pub struct Recovery {
     scene: Scene,
     time: Duration,
     precision: f64,
+    given: f64,
 }
 
 impl Recovery {
@@ -29,7 +30,8 @@ impl Recovery {
     /// Something does not start.
     pub fn build(line: &Line<'_>) -> Result<Self> {
         let precision = precision(line.asked).map_err(Failure::Unexpected)?;
-        let recovery = Self { scene: Scene::build(line)?, time: time(line.asked.scale), precision };
+        let given = given(line.asked).map_err(Failure::Unexpected)?;
+        let recovery = Self { scene: Scene::build(line)?, time: time(line.asked.scale), precision, given };
         recovery.scene.ends.warm_up(128)?;
         Ok(recovery)
     }
@@ -54,7 +56,7 @@ impl Stage for Recovery {
         let search = Search {
             rates: (LEAST, ceiling),
             passed: 0.0,
-            loss: GIVEN,
+            loss: self.given,
             precision: self.precision,
             repeats: 3,
         };

@@ -2,7 +2,7 @@
 //! frames before and after it; and, to see what else is lost, by the number of frames that are lost.
 
 use super::search::Search;
-use super::stage::{Frames, GIVEN, LEAST, at, precision, time, trials};
+use super::stage::{Frames, LEAST, at, given, precision, time, trials};
 use super::topology::Scene;
 use crate::experiment::contract::{Line, Stage};
 use crate::experiment::sheet::Sheet;
@@ -22,6 +22,7 @@ pub struct Reset {
     scene: Scene,
     time: Duration,
     precision: f64,
+    given: f64,
 }
 
 impl Reset {
@@ -31,7 +32,8 @@ impl Reset {
     /// Something does not start.
     pub fn build(line: &Line<'_>) -> Result<Self> {
         let precision = precision(line.asked).map_err(Failure::Unexpected)?;
-        let reset = Self { scene: Scene::build(line)?, time: time(line.asked.scale), precision };
+        let given = given(line.asked).map_err(Failure::Unexpected)?;
+        let reset = Self { scene: Scene::build(line)?, time: time(line.asked.scale), precision, given };
         reset.scene.ends.warm_up(128)?;
         Ok(reset)
     }
@@ -72,7 +74,7 @@ impl Stage for Reset {
         let search = Search {
             rates: (LEAST, ceiling),
             passed: 0.0,
-            loss: GIVEN,
+            loss: self.given,
             precision: self.precision,
             repeats: 3,
         };

@@ -32,8 +32,8 @@ const CALIBRATION: Duration = Duration::from_millis(150);
 pub const LEAST: f64 = 100.0;
 /// A trial during which the hypervisor took more than this share of the device's core is repeated.
 pub const STEAL: f64 = 0.01;
-/// The loss that is admitted, apart from none.
-pub const GIVEN: f64 = 0.000_1;
+/// The loss that is admitted, apart from none, if no other one is given.
+const GIVEN: f64 = 0.000_1;
 /// Connections that are established in one trial.
 const CONNECTIONS: u16 = 2_000;
 
@@ -54,6 +54,15 @@ pub fn precision(asked: &crate::results::Asked) -> std::result::Result<f64, Stri
     match set.first().copied().unwrap_or(usual) {
         precision if (0.001..=1.0).contains(&precision) => Ok(precision),
         other => Err(format!("--set precision: {other} is not from 0.001 to 1")),
+    }
+}
+
+/// The loss that is admitted, apart from none, as a share.
+pub fn given(asked: &crate::results::Asked) -> std::result::Result<f64, String> {
+    let set = asked.numbers("given", &[GIVEN])?;
+    match set.first().copied().unwrap_or(GIVEN) {
+        given if (0.000_001..=0.5).contains(&given) => Ok(given),
+        other => Err(format!("--set given: {other} is not a share from 0.000001 to 0.5")),
     }
 }
 
@@ -169,6 +178,7 @@ pub struct Bench {
     time: Duration,
     stream: Duration,
     precision: f64,
+    given: f64,
 }
 
 impl Bench {
@@ -182,7 +192,8 @@ impl Bench {
             _ => Scene::build(line)?,
         };
         let scale = line.asked.scale;
-        let bench = Self { scene, time: time(scale), stream: stream(scale), precision };
+        let given = given(line.asked).map_err(Failure::Unexpected)?;
+        let bench = Self { scene, time: time(scale), stream: stream(scale), precision, given };
         bench.scene.ends.warm_up(128)?;
         Ok(bench)
     }
@@ -206,7 +217,7 @@ impl Bench {
     fn throughput(&self, frame: usize, sheet: &mut Sheet) -> Result<()> {
         let ceiling = self.scene.ends.ceiling(frame)?;
         let none = self.search(frame, ceiling, (0.0, 0.0))?;
-        let given = self.search(frame, ceiling, (none.rate, GIVEN))?;
+        let given = self.search(frame, ceiling, (none.rate, self.given))?;
         let outcome = self.row(frame, (given.rate, self.time), sheet)?;
         sheet.value("throughput", none.rate, Unit::PerSecond);
         sheet.value("throughput-given", given.rate, Unit::PerSecond);
@@ -228,7 +239,7 @@ impl Bench {
 
     fn latency(&self, frame: usize, sheet: &mut Sheet) -> Result<()> {
         let ceiling = self.scene.ends.ceiling(frame)?;
-        let found = self.search(frame, ceiling, (0.0, GIVEN))?;
+        let found = self.search(frame, ceiling, (0.0, self.given))?;
         let outcome = self.row(frame, (found.rate, self.stream), sheet)?;
         let delay = delay(&outcome.service);
         sheet.value("rate", found.rate, Unit::PerSecond);

@@ -4,7 +4,7 @@
 use super::frames::{TARGET, frame_ends, live, throughput, warm_up};
 use super::longest::longest;
 use super::search::{Found, Search, Seen, Trial};
-use super::stage::{LEAST, at, precision, time, trials};
+use super::stage::{LEAST, at, given, precision, time, trials};
 use super::topology::Scene;
 use crate::experiment::contract::{Line, Stage};
 use crate::experiment::live::Live;
@@ -49,6 +49,7 @@ pub struct Stateful {
     live: Live,
     time: Duration,
     precision: f64,
+    given: f64,
 }
 
 /// Where frames came from, now or before. A connection that exists comes from the same place again.
@@ -98,6 +99,16 @@ fn no_room(flows: u64, is_kernels: bool, here: &Machine) -> Option<String> {
     Some(format!("{flows} connections are more than this kernel's table holds, {most} (nf_conntrack_max)"))
 }
 
+/// How often an empty table is deleted.
+const EMPTY: usize = 5;
+
+/// How much longer something takes than nothing does, if it is more than the times for nothing differ by.
+fn beyond(full: Duration, empty: &[Duration]) -> Option<Duration> {
+    let (least, most) = (*empty.iter().min()?, *empty.iter().max()?);
+    let middle = least + (most - least) / 2;
+    full.checked_sub(middle).filter(|time| *time > most - least && !time.is_zero())
+}
+
 /// What an attempt to establish connections has shown.
 struct Filled {
     /// Connections that exist: a frame has come back over each.
@@ -112,9 +123,10 @@ impl Stateful {
     /// Something does not start, or programs of BPF cannot be loaded.
     pub fn build(cell: &Cell, line: &Line<'_>) -> Result<Self> {
         let precision = precision(line.asked).map_err(Failure::Unexpected)?;
+        let given = given(line.asked).map_err(Failure::Unexpected)?;
         let scene = Scene::with_pool(line, pool_for(cell.at("connections")))?;
         let live = live(&scene)?;
-        let mut stateful = Self { scene, live, time: time(line.asked.scale), precision };
+        let mut stateful = Self { scene, live, time: time(line.asked.scale), precision, given };
         // Neighbours are found.
         stateful.filled(8)?;
         Ok(stateful)
@@ -204,17 +216,22 @@ impl Stateful {
         let states = self.filled(flows)?;
         let full = self.deletion()?;
         let left = self.come_back(&states, filling(flows.into()))?;
-        let empty = self.deletion()?;
+        let mut empty = Vec::new();
+        for _ in 0..EMPTY {
+            empty.push(self.deletion()?);
+        }
         let back = self.fill_more(flows, CAREFUL)?;
         self.row(flows, sheet)?;
         sheet.value("connections", f64::from(flows), Unit::Count);
         sheet.value("deletion", full.as_secs_f64() * 1e3, Unit::Milliseconds);
-        sheet.value("deletion-of-none", empty.as_secs_f64() * 1e3, Unit::Milliseconds);
+        let milliseconds: Vec<f64> = empty.iter().map(|time| time.as_secs_f64() * 1e3).collect();
+        sheet.spread("deletion-of-none", &milliseconds, Unit::Milliseconds);
         sheet.value("left", left as f64, Unit::Count);
         sheet.value("established-again", back.validated as f64, Unit::Count);
-        // With a difference of nothing there is no rate.
-        if let Some(time) = full.checked_sub(empty).filter(|time| !time.is_zero()) {
-            sheet.value("torn-down", f64::from(flows) / time.as_secs_f64(), Unit::PerSecond);
+        match beyond(full, &empty) {
+            Some(time) => sheet.value("torn-down", f64::from(flows) / time.as_secs_f64(), Unit::PerSecond),
+            None => sheet
+                .not_measurable("torn-down", "deleting them took no longer than deleting none, which varies"),
         }
         Ok(())
     }
@@ -234,6 +251,10 @@ impl Stateful {
             Ok(validated == u64::from(flows))
         })?;
         self.row(low.clamp(1, FEWEST), sheet)?;
+        match high {
+            None => sheet.limited_by_tester(format!("no more than {most} connections were tried")),
+            Some(_) => sheet.limited_by_device(),
+        }
         sheet.value("capacity", f64::from(low), Unit::Count);
         sheet.value("at-ceiling", f64::from(u8::from(high.is_none())), Unit::Count);
         sheet.keep("trials.txt", &text)
@@ -252,7 +273,8 @@ impl Stateful {
                 "of {flows} connections some expired before all were established: raise nf_conntrack_udp_timeout"
             )));
         }
-        let (live, scene, time, precision) = (&self.live, &self.scene, self.time, self.precision);
+        let (live, scene, time, precision) =
+            (&self.live, &self.scene, self.time, (self.precision, self.given));
         let ends = frame_ends(&scene.ends, live, FRAME, flows);
         live.with(&ends, Trip::Round, |stream| {
             warm_up(stream, flows.min(1_024))?;
@@ -349,5 +371,17 @@ mod tests {
     fn a_large_table_is_filled_and_validated_in_minutes() {
         assert_eq!(filling(1_000.0), CAREFUL);
         assert_eq!(10_000_000.0 / filling(10_000_000.0), FILLED);
+    }
+
+    #[test]
+    fn a_difference_within_what_nothing_takes_is_no_time() {
+        let of = |times: &[u64]| times.iter().map(|it| Duration::from_micros(*it)).collect::<Vec<_>>();
+        let empty = of(&[3_190, 3_200, 3_230]);
+        assert_eq!(beyond(Duration::from_micros(3_212), &empty), None, "2 us of 3.2 ms");
+        assert_eq!(beyond(Duration::from_micros(3_250), &empty), None);
+        assert_eq!(beyond(Duration::from_micros(3_251), &empty), Some(Duration::from_micros(41)));
+        assert_eq!(beyond(Duration::from_micros(3_000), &empty), None, "it took less");
+        assert_eq!(beyond(Duration::from_micros(50), &of(&[50])), None);
+        assert_eq!(beyond(Duration::from_micros(50), &[]), None);
     }
 }

@@ -5,8 +5,8 @@ use crate::analyse::{Column, Table};
 /// Throughput, whatever differs.
 pub const THROUGHPUT: &[Column] = &[
     Column { value: "throughput", title: "frames, no loss" },
-    Column { value: "throughput-given", title: "frames, 0.01 % loss" },
-    Column { value: "bits", title: "at 0.01 % loss" },
+    Column { value: "throughput-given", title: "frames, given loss" },
+    Column { value: "bits", title: "at the given loss" },
     Column { value: "ceiling", title: "the tester's limit" },
     Column { value: "cpu-per-packet", title: "CPU a frame" },
     Column { value: "frames-per-cpu-second", title: "frames" },
@@ -48,7 +48,7 @@ pub const RECOVERY: Table = Table {
     series: "recovery",
     axes: &["frame"],
     columns: &[
-        Column { value: "throughput-given", title: "throughput, 0.01 % loss" },
+        Column { value: "throughput-given", title: "throughput, given loss" },
         Column { value: "overload", title: "overload" },
         Column { value: "loss", title: "loss" },
         Column { value: "recovery", title: "recovery" },
