@@ -7,6 +7,7 @@ use nix::unistd::Pid;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A gateway may take 3.5 s to tell hosts that their router goes, and a busy machine more.
@@ -26,6 +27,29 @@ pub fn typed(command: &Command) -> String {
 pub trait RunsCommands {
     /// Runs a command to its end, `limit` at most.
     fn run(&self, command: Command, limit: Duration) -> Result<Finished>;
+}
+
+/// Command lines of children that were started while a record is kept.
+static RECORD: Mutex<Option<Vec<String>>> = Mutex::new(None);
+/// The most lines of a record: a load of a thousand fetches has as many children.
+const RECORDED: usize = 50;
+
+/// Does some work, and returns the different command lines of children that were started meanwhile.
+pub fn recorded<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
+    let record = || RECORD.lock().unwrap_or_else(PoisonError::into_inner);
+    *record() = Some(Vec::new());
+    let done = work();
+    let lines = record().take();
+    (done, lines.unwrap_or_default())
+}
+
+fn record(typed: &str) {
+    if let Some(lines) = RECORD.lock().unwrap_or_else(PoisonError::into_inner).as_mut()
+        && lines.len() < RECORDED
+        && !lines.iter().any(|line| line == typed)
+    {
+        lines.push(typed.to_owned());
+    }
 }
 
 /// A running child. It is ended when this is dropped.
@@ -89,6 +113,7 @@ impl Process {
         let create = |path: &Path| File::create(path).asking(|| format!("creating {}", path.display()));
         command.stdin(Stdio::null()).stdout(create(log)?).stderr(create(&stderr_of(log))?);
         let child = spawned(&mut command).asking(|| format!("starting `{typed}`"))?;
+        record(&typed);
         Ok(Self { child, typed, log: log.to_owned(), ended: None, before_its_end: None })
     }
 

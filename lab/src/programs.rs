@@ -114,6 +114,14 @@ pub fn require(program: &'static str) -> Result<PathBuf> {
     })
 }
 
+/// The version of the Debian package that has a program, if the package is installed.
+pub fn package_version(program: &str) -> Option<String> {
+    let (_, package) = PROGRAMS.iter().find(|(name, _)| *name == program)?;
+    let said = Command::new("dpkg-query").args(["-W", "-f=${Version}", package]).output().ok()?;
+    let version = String::from_utf8(said.stdout).ok()?;
+    (said.status.success() && !version.is_empty()).then(|| format!("{package} {version}"))
+}
+
 /// Lets all users run a file, or enter a folder.
 ///
 /// The kernel runs no file that a process has open for writing, and a child of another thread has this process's files until it runs its own
@@ -154,6 +162,15 @@ mod tests {
         assert_eq!(Command::new(&path).status().unwrap().code(), Some(7));
         drop(open);
         std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn a_package_has_a_version() {
+        if installed("dpkg-query") {
+            let version = package_version("ip").unwrap_or_default();
+            assert!(version.starts_with("iproute2 ") && version.len() > 12, "{version}");
+        }
+        assert_eq!(package_version("no-such-program"), None);
     }
 
     #[test]

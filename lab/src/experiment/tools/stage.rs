@@ -9,8 +9,11 @@ use crate::load::Outcome;
 use crate::measure::{Cores, Meter, Reading};
 use crate::probe::Tool;
 use crate::probe::cpu::pin_thread;
+use crate::process::recorded;
+use crate::programs::package_version;
 use crate::results::{Cell, TesterCost, Unit};
 use crate::topology::Network;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -103,10 +106,14 @@ impl Stage for Between {
         let per_second = cell.at("per-s");
         let count = (5_000.0 * self.scale).clamp(20.0, 1_000.0) as u32;
         let paced = Paced { per_second, count };
-        let tool_runs = || self.metered(|| self.on_testers_core(|network| theirs(tool, network, paced)));
+        let tool_runs = || {
+            let (seen, lines) =
+                recorded(|| self.metered(|| self.on_testers_core(|network| theirs(tool, network, paced))));
+            seen.map(|(seen, cost)| (seen, cost, lines))
+        };
         let own_runs = || self.metered(|| ours(tool, &self.network, self.cores.tester, paced));
         // Which of them is the first one alternates: the second finds caches and neighbours as the first left them.
-        let ((theirs, their_cost), (ours, cost)) = if is_tool_first(cell.repeat) {
+        let ((theirs, their_cost, lines), (ours, cost)) = if is_tool_first(cell.repeat) {
             (tool_runs()?, own_runs()?)
         } else {
             let own = own_runs()?;
@@ -121,7 +128,11 @@ impl Stage for Between {
             }
         }
         sheet.tester_of(&["tool-response"], &their_cost);
-        sheet.command(format!("{}: {}", tool.name(), tool.programs().join(", ")));
+        let version = |program: &&str| package_version(program).unwrap_or_else(|| (*program).to_owned());
+        let versions: BTreeSet<String> = tool.programs().iter().map(version).collect();
+        let versions: Vec<String> = versions.into_iter().collect();
+        sheet.command(format!("{}: {}", tool.name(), versions.join(", ")));
+        lines.into_iter().for_each(|line| sheet.command(line));
         Ok(())
     }
 }
