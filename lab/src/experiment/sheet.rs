@@ -73,6 +73,11 @@ impl Sheet {
         self.values.insert("memory".to_owned(), value);
     }
 
+    /// Why a value cannot be measured.
+    pub fn not_measurable(&mut self, name: &str, why: &str) {
+        self.not_measurable.insert(name.to_owned(), why.to_owned());
+    }
+
     /// Times of many packets, recorded in nanoseconds and written in milliseconds; the whole histogram goes to a file `NAME.json`, as pairs
     /// of a value and how often it was seen.
     ///
@@ -157,6 +162,11 @@ impl Sheet {
     pub fn tester(&mut self, cost: TesterCost) {
         self.verdict = Some(Verdict::judge(&cost));
         self.tester = cost;
+    }
+
+    /// What the measurement cost, once it was noted.
+    pub const fn cost(&self) -> &TesterCost {
+        &self.tester
     }
 
     /// Notes the cost of a load that is not the row's, such as the native one: those of these values that were noted have a verdict of their own, which
@@ -281,8 +291,11 @@ mod tests {
         for by_ticks in [CpuSource::Interrupts, CpuSource::ProcessAndInterrupts] {
             assert_eq!(uncertain(by_ticks, long), all(false));
             assert_eq!(uncertain(by_ticks, brief), all(true), "no time for ten ticks");
+            assert_eq!(uncertain(by_ticks, Duration::from_millis(100)), all(false), "ten ticks");
         }
-        assert_eq!(uncertain(CpuSource::Process, brief), all(false), "to the nanosecond");
+        for exact in [CpuSource::Process, CpuSource::KernelThreads, CpuSource::Machine] {
+            assert_eq!(uncertain(exact, brief), all(false), "{exact:?}");
+        }
     }
 
     #[test]

@@ -113,6 +113,7 @@ impl<'a> Account<'a> {
     /// Loss is not in it: that needs the number of what was sent. The time of the last arrival is 0 if there was none.
     pub(super) fn end(mut self) -> (Outcome, u64) {
         self.outcome.jitter = self.jitter.iter().filter_map(Jitter::nanoseconds).reduce(f64::max);
+        self.outcome.mean_jitter = self.jitter.iter().filter_map(Jitter::mean).reduce(f64::max);
         self.outcome.variation = self.differences.variation();
         // What has not come since the last one came, is part of a silence, too.
         let end = self.told.ended.load(Ordering::Relaxed);
@@ -145,7 +146,7 @@ mod tests {
         let (outcome, last) = account.end();
         assert_eq!((outcome.answered, outcome.reordered, outcome.duplicated, last), (3, 1, 1, 3_200));
         assert_eq!((outcome.latency.min(), outcome.service.min()), (100, 60));
-        assert!(outcome.jitter.is_some());
+        assert!(outcome.jitter.is_some() && outcome.mean_jitter.is_some());
         assert_eq!(outcome.last_lost, None);
     }
 

@@ -6,6 +6,9 @@ pub struct Jitter {
     /// Time of arrival less time of sending, of the last packet.
     transit: Option<i64>,
     estimate: f64,
+    /// The sum of all estimates, one for each packet but the first.
+    sum: f64,
+    count: u64,
 }
 
 impl Jitter {
@@ -15,8 +18,15 @@ impl Jitter {
         if let Some(last) = self.transit {
             let difference = transit.wrapping_sub(last).unsigned_abs() as f64;
             self.estimate += (difference - self.estimate) / 16.0;
+            self.sum += self.estimate;
+            self.count += 1;
         }
         self.transit = Some(transit);
+    }
+
+    /// The mean of the estimates after each packet, as programs that show the jitter of a call print it; `None` before the second packet.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / self.count as f64)
     }
 
     /// The estimate; `None` before the first packet.
@@ -59,6 +69,21 @@ mod tests {
         let (ours, expected) = (jitter.nanoseconds().unwrap(), of_the_rfc(&trace));
         assert!((ours - expected).abs() < 1.0, "{ours} and {expected} ns");
         assert!(expected > 1e6);
+    }
+
+    /// One late packet: the estimate rises by a sixteenth of 16 ms with it and with the next one, and falls afterwards.
+    #[test]
+    fn the_mean_is_that_of_all_estimates() {
+        let mut jitter = Jitter::default();
+        for (number, late) in [0, 0, 16, 0, 0].into_iter().enumerate() {
+            let sent = number as u64 * 20_000_000;
+            jitter.note(sent, sent + late * 1_000_000);
+            assert_eq!(jitter.mean().is_some(), number > 0);
+        }
+        let (first, second) = (1e6, 1e6 + 15.0 * 1e6 / 16.0);
+        let third = second * 15.0 / 16.0;
+        assert!((jitter.nanoseconds().unwrap() - third).abs() < 1.0);
+        assert!((jitter.mean().unwrap() - (first + second + third) / 4.0).abs() < 1.0, "{jitter:?}");
     }
 
     #[test]

@@ -85,6 +85,8 @@ pub struct Outcome {
     pub setup: Histogram,
     /// The jitter of RFC 3550 §6.4.1 in nanoseconds, if the load measures it.
     pub jitter: Option<f64>,
+    /// The mean of that estimate over all packets, in nanoseconds, if the load measures it.
+    pub mean_jitter: Option<f64>,
     /// The variation of successive delays, if the load measures it: of the flow in which it is widest.
     pub variation: Option<Variation>,
     /// The longest time without an answer, between the first answer and the end of sending, if the load knows it.
@@ -131,6 +133,7 @@ impl Default for Outcome {
             lateness: histogram(),
             setup: histogram(),
             jitter: None,
+            mean_jitter: None,
             variation: None,
             silence: Duration::ZERO,
             last_lost: None,
@@ -159,6 +162,7 @@ impl fmt::Debug for Outcome {
             .field("lateness", &times(&self.lateness))
             .field("setup", &times(&self.setup))
             .field("jitter", &self.jitter)
+            .field("mean_jitter", &self.mean_jitter)
             .field("silence", &self.silence)
             .field("last_lost", &self.last_lost)
             .field("took", &self.took)
@@ -215,6 +219,7 @@ impl Outcome {
         self.lateness.add(&other.lateness).ok();
         self.setup.add(&other.setup).ok();
         self.jitter = self.jitter.into_iter().chain(other.jitter).reduce(f64::max);
+        self.mean_jitter = self.mean_jitter.into_iter().chain(other.mean_jitter).reduce(f64::max);
         let width = |it: &Variation| it.greatest - it.least;
         self.variation = [self.variation, other.variation]
             .into_iter()

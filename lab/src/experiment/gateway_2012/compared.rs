@@ -41,14 +41,31 @@ pub fn more_is_lost(row: &Group<'_>, other: &Group<'_>) -> Option<bool> {
     }
 }
 
-/// A measure of a device with one box against two, at each place: above 1 one box is ahead.
-pub fn one_against_two(view: &View<'_>, device: &str, (series, value): (&str, &str)) -> Vec<Bearing> {
-    let at = |one: &Group<'_>| {
-        let two = two_of(view, one)?;
-        // More throughput is better, and less of everything else.
-        let (over, under) = if value == "throughput" { (one, two) } else { (two, one) };
-        Some(view.ratio(over, under, value))
-    };
+/// Measures of audio that are compared by what is lost of it: it has a rate of its own, which loads no gateway to its limit.
+pub const OF_AUDIO: [&str; 2] = ["throughput", "loss"];
+
+/// How one row stands to another one in a measure.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// Whether it is ahead: it takes less time, or less is lost of its audio; `None` if that is uncertain.
+    pub is_ahead: Option<bool>,
+    /// The ratio, above 1 if it is ahead; audio has none.
+    pub bearing: Bearing,
+}
+
+/// How one row stands to another one.
+pub fn standing(view: &View<'_>, row: &Group<'_>, other: &Group<'_>, value: &str) -> Standing {
+    if OF_AUDIO.contains(&value) {
+        let why = "audio is compared by its loss, in each of three rounds or more".to_owned();
+        return Standing { is_ahead: more_is_lost(other, row), bearing: Bearing::Nothing(why) };
+    }
+    let bearing = view.ratio(other, row, value);
+    Standing { is_ahead: bearing.is_above(), bearing }
+}
+
+/// A measure of a device with one box against two, at each place.
+pub fn one_against_two(view: &View<'_>, device: &str, (series, value): (&str, &str)) -> Vec<Standing> {
+    let at = |one: &Group<'_>| Some(standing(view, one, two_of(view, one)?, value));
     places(view, device, series).filter_map(at).collect()
 }
 

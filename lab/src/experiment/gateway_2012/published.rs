@@ -20,7 +20,7 @@ pub const PERCENTAGES: [Percentages; 7] = [
     of("TCP connection time", ("connection", "connection"), [11, 40], [76, 39]),
     of("HTTP response time", ("web", "response"), [7, 34], [51, 38]),
     of("call set-up", ("call", "setup"), [38, 57], [86, 65]),
-    of("jitter of audio", ("call", "jitter"), [28, 33], [82, 75]),
+    of("mean jitter of audio", ("call", "mean-jitter"), [28, 33], [82, 75]),
     of("throughput of audio", ("call", "throughput"), [12, 5], [23, 35]),
     of("loss of audio", ("call", "loss"), [16, 13], [51, 52]),
     of("round-trip time of 1,400 octets", ("rtt", "response"), [45, 34], [57, 60]),
@@ -177,13 +177,13 @@ const MEASURES: &[[Headline; 4]] = &[
         ],
     ),
     measure(
-        ("call", "jitter"),
+        ("call", "mean-jitter"),
         (BOXES, false),
         [
-            ("Jitter of audio, co-located: Linux over bare PC", 1.82),
-            ("Jitter of audio, decoupled: Linux over bare PC", 1.75),
-            ("Jitter of audio, Linux: decoupled over co-located", 1.28),
-            ("Jitter of audio, bare PC: decoupled over co-located", 1.33),
+            ("Mean jitter of audio, co-located: Linux over bare PC", 1.82),
+            ("Mean jitter of audio, decoupled: Linux over bare PC", 1.75),
+            ("Mean jitter of audio, Linux: decoupled over co-located", 1.28),
+            ("Mean jitter of audio, bare PC: decoupled over co-located", 1.33),
         ],
     ),
     measure(

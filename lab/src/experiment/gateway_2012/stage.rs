@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 /// The paper's audio.
 const AUDIO: f64 = 180.0;
-/// Readings of the CPU time at each rate.
+/// The most readings of the CPU time at each rate.
 const READINGS: u32 = 10;
 /// Echo requests before each load.
 const FIRST: u16 = 5;
@@ -27,11 +27,27 @@ const TUNNEL: f64 = 20.0;
 const FULL: f64 = 0.95;
 /// Octets of a frame that are counted by no IP packet: Ethernet's header and check sequence, preamble and gap.
 const ETHERNET: f64 = 38.0;
+/// Those that a link's limit counts: the header.
+const LIMITED: f64 = 14.0;
 
 /// The rate on the wire of IP packets of this length: in frames, and in the tunnel if they pass one.
-pub fn on_wire(rate: f64, octets: f64, is_tunnelled: bool) -> f64 {
+fn on_wire(rate: f64, octets: f64, is_tunnelled: bool) -> f64 {
+    framed(rate, octets, is_tunnelled, ETHERNET)
+}
+
+/// The same as the limit of a link counts it, without preamble, gap and check sequence.
+pub fn on_link(rate: f64, octets: f64, is_tunnelled: bool) -> f64 {
+    framed(rate, octets, is_tunnelled, LIMITED)
+}
+
+fn framed(rate: f64, octets: f64, is_tunnelled: bool, frame: f64) -> f64 {
     let tunnel = if is_tunnelled { TUNNEL } else { 0.0 };
-    rate * (octets + tunnel + ETHERNET) / octets
+    rate * (octets + tunnel + frame) / octets
+}
+
+/// How many readings the CPU time has: ticks of 10 ms are a tenth of the time between two of them at most.
+fn readings(time: Duration) -> u32 {
+    u32::try_from(time.as_millis() / 100).unwrap_or(READINGS).clamp(1, READINGS)
 }
 
 /// A site's boxes, built for one form at a time.
@@ -145,11 +161,13 @@ impl Run<'_> {
 
     /// What the background was, with the tunnel's header on the wire if it has one.
     fn note(&self, report: &BackgroundReport, sheet: &mut Sheet) {
-        let wire = on_wire(report.packet_bits, self.offered.octets as f64, self.is_tunnelled);
+        let octets = self.offered.octets as f64;
+        let wire = on_wire(report.packet_bits, octets, self.is_tunnelled);
         sheet.value("background-payload", report.payload_bits, Unit::BitsPerSecond);
         sheet.value("background-wire", wire, Unit::BitsPerSecond);
         sheet.value("background-lost", report.outcome.loss(), Unit::Lost);
-        if self.link > 0.0 && wire >= self.link * 1e6 * FULL {
+        let limited = on_link(report.packet_bits, octets, self.is_tunnelled);
+        if self.link > 0.0 && limited >= self.link * 1e6 * FULL {
             sheet.link_was_full();
         }
     }
@@ -188,7 +206,9 @@ impl Run<'_> {
         less_wire("setup", &seen.client, &wire_seen.client, sheet)?;
         let jitter = |report: &CallReport| report.up.jitter.unwrap_or(0.0) / 1e6;
         sheet.value("jitter", jitter(&through), Unit::Milliseconds);
-        sheet.value("jitter-wire", jitter(&wire), Unit::Milliseconds);
+        let mean = |report: &CallReport| report.up.mean_jitter.unwrap_or(0.0) / 1e6;
+        sheet.value("mean-jitter", mean(&through), Unit::Milliseconds);
+        sheet.value("mean-jitter-wire", mean(&wire), Unit::Milliseconds);
         let each = through.up.octets as f64 / through.up.sent.max(1) as f64;
         sheet.value("throughput", through.up.per_second() * each * 8.0, Unit::BitsPerSecond);
         sheet.value("sent", through.up.sent as f64, Unit::Count);
@@ -238,10 +258,10 @@ impl Run<'_> {
         let background = self.scene.background(&path, self.offered)?;
         let background = background
             .ok_or_else(|| Failure::Unexpected(format!("nothing is offered to {:?}", any(path.server))))?;
-        let mut shares = Vec::new();
-        for _ in 0..READINGS {
+        let (mut shares, readings) = (Vec::new(), readings(time));
+        for _ in 0..readings {
             let (start, before) = (Instant::now(), boxes.cpu()?);
-            interrupt::pause(time / READINGS)?;
+            interrupt::pause(time / readings)?;
             let spent = boxes.cpu()?.since(&before).spent;
             shares.push(spent.as_secs_f64() / start.elapsed().as_secs_f64().max(1e-9));
         }
@@ -283,5 +303,13 @@ mod tests {
     fn frames_are_counted_with_the_header_of_a_tunnel_where_there_is_one() {
         assert_eq!([true, false].map(|is_tunnelled| on_wire(90.0, 1_000.0, is_tunnelled)), [95.22, 93.42]);
         assert_eq!(on_wire(50.0, 200.0, false), 59.5);
+        assert!((on_link(90.0, 1_000.0, true) - 93.06).abs() < 1e-9, "as a bucket of 100 Mbit/s counts it");
+        assert_eq!(on_link(50.0, 200.0, false), 53.5);
+    }
+
+    #[test]
+    fn an_interval_of_the_cpu_time_has_ten_ticks() {
+        let of = |milliseconds| readings(Duration::from_millis(milliseconds));
+        assert_eq!([of(0), of(100), of(200), of(999), of(1_000), of(60_000)], [1, 1, 2, 9, 10, 10]);
     }
 }

@@ -330,6 +330,9 @@ mod tests {
         let words = "slower in 2 of 2 rows; 0.60 to 0.70 × the native throughput";
         assert_eq!((holds, evidence.as_str()), (Outcome::Holds, words));
         assert_eq!(outcome(all(1.5), "(the paper: by 36.2 %)"), Outcome::DoesNotHold);
+        let (equal, evidence) = of(all(1.0), "(the paper: by 36.2 %)").unwrap();
+        assert_eq!(equal, Outcome::DoesNotHold, "as fast is not slower");
+        assert_eq!(evidence, "slower in 1 of 2 rows, not in 1; 0.60 × the native throughput");
         assert_eq!(outcome(all(0.7), "of an MTU or more"), Outcome::Holds);
         let slow = |large| vec![tcp(1_400.0, 0.95), tcp(3_072.0, large)];
         assert_eq!(outcome(slow(0.5), "of an MTU or more"), Outcome::DoesNotHold);
@@ -433,6 +436,15 @@ mod tests {
         };
         assert_eq!(of(all(0.5), "more by ISATAP").unwrap().0, Outcome::Holds);
         assert_eq!(of(all(0.4), "more by ISATAP").unwrap().0, Outcome::DoesNotHold, "as much");
+        // From 0.87 to 1.17: neither more nor as much.
+        let mut open = vec![cpu("isatap", 1_024.0, 0.4), cpu("configured", 1_024.0, 0.4)];
+        for (sample, share) in open[0].iter_mut().zip([0.95, 1.0, 1.07]) {
+            sample.values.get_mut("cpu-increase-kib").unwrap().value *= share;
+        }
+        assert_eq!(of(open, "more by ISATAP").unwrap().0, Outcome::NotShown, "a wide interval");
+        let mut both = all(0.4);
+        both.push(cpu("configured", 64.0, 0.4));
+        assert_eq!(of(both, "more by ISATAP").unwrap().0, Outcome::DoesNotHold, "the greatest size decides");
         let time = |series, of_native| {
             rounds(series, (1.0, 3_072.0), &[("native-response", of_native, Unit::Milliseconds)])
         };
