@@ -91,6 +91,7 @@ pages: ## writes the generated parts of docs/ again
 	BLESS=1 $(CARGO) test -q -p sixway-dataplane --test all drops_page
 	BLESS=1 $(CARGO) test -q -p sixway --test all configuration_page
 	BLESS=1 $(CARGO) test -q -p sixway --test all operations_page
+	BLESS=1 $(CARGO) test -q -p sixway-lab --test report published
 
 deb: build ## a Debian package in target/deb; the target machine needs no Rust
 	@packaging/build-deb target/release/sixway target/deb

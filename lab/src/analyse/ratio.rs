@@ -188,6 +188,8 @@ mod tests {
         let said = |bearing: &Bearing| (bearing.is_above(), bearing.is_below());
         assert_eq!(said(&of(0.97, 1.35)), (None, None));
         assert_eq!(said(&of(0.80, 1.05)), (None, None));
+        assert_eq!(said(&of(0.90, 1.0)), (None, None));
+        assert_eq!(said(&of(1.0, 1.11)), (None, None));
         assert_eq!(said(&of(0.99, 1.02)), (Some(false), Some(false)));
         assert_eq!(said(&of(0.91, 1.10)), (Some(false), Some(false)));
         assert_eq!(said(&bearing(&[1.9, 2.0, 2.1], 0.05)), (Some(true), Some(false)));

@@ -55,9 +55,28 @@ impl Group<'_> {
         estimate(&all).map(|it| it.mean)
     }
 
-    /// What a value is that is uncertain.
+    /// The least, the median, 90, 99, 99.9 and 99.99 %, and the greatest of a value's observations: means over the repetitions, and the least and
+    /// the greatest of all.
+    pub fn quantiles(&self, name: &str) -> Option<[f64; 7]> {
+        let all: Vec<[f64; 7]> =
+            self.samples.iter().filter_map(|sample| sample.values.get(name)?.quantiles).collect();
+        let at = |place: usize| all.iter().map(move |quantiles| quantiles[place]);
+        let mean = |place: usize| at(place).sum::<f64>() / all.len() as f64;
+        let least = at(0).min_by(f64::total_cmp)?;
+        let greatest = at(6).max_by(f64::total_cmp)?;
+        Some([least, mean(1), mean(2), mean(3), mean(4), mean(5), greatest])
+    }
+
+    /// How many observations a value has in all repetitions.
+    pub fn observations(&self, name: &str) -> u64 {
+        self.samples.iter().filter_map(|sample| sample.values.get(name)).map(|value| value.n).sum()
+    }
+
+    /// What a value is that is uncertain, or why it could not be measured in some of the repetitions: the others alone would be a choice.
     pub fn uncertain(&self, name: &str) -> Option<&str> {
-        self.samples.iter().find_map(|sample| sample.values.get(name)?.uncertain.as_deref())
+        let uncertain = self.samples.iter().find_map(|sample| sample.values.get(name)?.uncertain.as_deref());
+        let has_some = || self.samples.iter().any(|sample| sample.values.contains_key(name));
+        uncertain.or_else(|| self.not_measurable(name).filter(|_| has_some()))
     }
 
     /// Why there is no value of this name, if it cannot be measured.

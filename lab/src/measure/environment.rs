@@ -2,6 +2,7 @@
 
 use crate::failure::{Asking as _, Failure, Result};
 use crate::measure::core_time::{CoreTime, core_time};
+use crate::results::governors;
 use serde::{Deserialize, Serialize};
 
 /// A full run is refused above this load.
@@ -28,10 +29,8 @@ impl Environment {
     pub fn read() -> Result<Self> {
         let said = std::fs::read_to_string("/proc/loadavg").asking(|| "reading /proc/loadavg".to_owned())?;
         let load = load(&said).ok_or_else(|| Failure::Unexpected(format!("/proc/loadavg: {said:?}")))?;
-        let governor = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").ok();
         let CoreTime { stolen, all, .. } = core_time(None)?;
-        let governor = governor.map(|text| text.trim().to_owned());
-        Ok(Self { load, governor, stolen: stolen.as_secs_f64(), all: all.as_secs_f64() })
+        Ok(Self { load, governor: governors(), stolen: stolen.as_secs_f64(), all: all.as_secs_f64() })
     }
 
     /// Whether nothing else runs.

@@ -89,7 +89,9 @@ fn of_chapter(results: &Results, chapter: &Chapter<'_>) -> Value {
             let rounds: Vec<f64> = group.rounds(name).into_values().collect();
             let middle = middle(&rounds);
             let value = json!({
-                "median": middle.map(|it| it.median), "q1": middle.map(|it| it.low), "q99": middle.map(|it| it.high),
+                "median_of_rounds": middle.map(|it| it.median), "percentile_1_of_rounds": middle.map(|it| it.low),
+                "percentile_99_of_rounds": middle.map(|it| it.high), "sd": group.sd(name), "n": group.observations(name),
+                "quantiles": group.quantiles(name),
                 "mean": estimate.mean, "half_width": estimate.half_width, "rounds": estimate.n, "unit": unit,
                 "to_plain": ratio, "uncertain": group.uncertain(name),
                 "own_verdict": group.own_verdict(name).map(Verdict::text),

@@ -13,8 +13,12 @@ pub(super) fn machine(header: &Header) -> String {
     let below = if machine.virtualised { " (virtual)" } else { "" };
     let rootless = if machine.rootless { ", without root (in a user namespace)" } else { "" };
     let governor = machine.governor.as_deref().unwrap_or("not visible");
+    let pinned = match header.asked.pin && machine.cpus > 1 {
+        true => ", devices on CPU 1 and the tester on CPU 0",
+        false => ", nothing pinned to a CPU",
+    };
     format!(
-        "{} × {}{below}, {} MiB, Linux {}, clock {}, frequency governor {governor}, load {} at the start{rootless}",
+        "{} × {}{below}{pinned}, {} MiB, Linux {}, clock {}, frequency governor {governor}, load {} at the start{rootless}",
         machine.cpus, machine.cpu, machine.memory_mb, machine.kernel, machine.clock, machine.load
     )
 }

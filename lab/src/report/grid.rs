@@ -1,9 +1,7 @@
 //! Tables, before they are written as HTML or Markdown.
 
 use super::figure::{estimated, figure};
-use crate::analyse::{
-    Column, Group, Headline, Published, Table, View, estimate, middle, not_comparable, short,
-};
+use crate::analyse::{Column, Group, Headline, Published, Table, View, middle, not_comparable, short};
 use crate::results::{Asked, Sample, Unit};
 
 /// A table.
@@ -179,7 +177,14 @@ fn extent(rows: &[&Group<'_>]) -> String {
         }),
     };
     let count = |count: f64| crate::terminal::thousands(count.round() as u64);
-    let sent = value("sent").map(|range| format!("{} were sent", words(range, &count)));
+    let most = |name: &str| value(name).map_or(0.0, |(_, most)| most);
+    let order = match (most("duplicated"), most("reordered")) {
+        (0.0, 0.0) => String::new(),
+        (twice, late) => {
+            format!(", {} of them came twice and {} out of order at most", count(twice), count(late))
+        }
+    };
+    let sent = value("sent").map(|range| format!("{} were sent{order}", words(range, &count)));
     match (took, sent) {
         (Some(took), Some(sent)) => format!("{took}; {sent}."),
         (Some(took), None) => format!("{took}."),
@@ -274,7 +279,9 @@ pub(super) fn over_rounds(table: &Table, view: &View<'_>) -> Option<Grid> {
         let rounds: Vec<f64> = group.rounds(column.value).into_values().collect();
         middle(&rounds).filter(|it| it.n >= MANY).map(|it| {
             let [median, low, high] = [it.median, it.low, it.high].map(|it| figure(it, *unit));
-            (format!("{median} ({low} to {high})"), format!("{} rounds", it.n))
+            let mark = if group.uncertain(column.value).is_some() { "≈ " } else { "" };
+            let remark = not_comparable(group, column.value).unwrap_or_else(|| format!("{} rounds", it.n));
+            (format!("{mark}{median} ({low} to {high})"), remark)
         })
     };
     let line = |group: &&Group<'_>| {
@@ -294,7 +301,8 @@ pub(super) fn over_rounds(table: &Table, view: &View<'_>) -> Option<Grid> {
     (!lines.is_empty()).then(|| Grid {
         title: format!("{}: medians", table.title),
         caption: format!(
-            "The median over the rounds, with the 1st and 99th percentiles (RFC 8219 §12, RFC 2330 §11.3), of values that {MANY} rounds or more have."
+            "The median over the rounds, with the 1st and 99th percentiles (RFC 8219 §12, RFC 2330 §11.3), of values that {MANY} rounds or more have.{}",
+            uncertain(&rows, &columns)
         ),
         heads,
         names: table.axes.len() + 1,
@@ -324,25 +332,13 @@ pub(super) fn distributions(table: &Table, view: &View<'_>) -> Vec<Grid> {
 }
 
 fn distribution(table: &Table, group: &Group<'_>, column: &Column, unit: Unit) -> Option<Row> {
-    let values: Vec<_> = group.samples.iter().filter_map(|sample| sample.values.get(column.value)).collect();
-    let quantiles: Vec<[f64; 7]> = values.iter().filter_map(|value| value.quantiles).collect();
-    let mean = |figures: Vec<f64>| estimate(&figures).map(|it| it.mean);
-    let quantile = |at: usize| match at {
-        0 => quantiles.iter().map(|all| all[0]).min_by(f64::total_cmp),
-        6 => quantiles.iter().map(|all| all[6]).max_by(f64::total_cmp),
-        _ => mean(quantiles.iter().map(|all| all[at]).collect()),
-    };
-    quantile(1)?;
+    let quantiles = group.quantiles(column.value)?;
     let mut cells = place_cells(&place(table, group));
     cells.push((group.cell.device.clone(), String::new()));
-    let figures = [
-        mean(values.iter().map(|it| it.value).collect()),
-        mean(values.iter().filter_map(|it| it.sd).collect()),
-    ];
-    let all = figures.into_iter().chain((0..7).map(quantile));
+    let mean = group.value(column.value).map(|(estimate, _)| estimate.mean);
+    let all = [mean, group.sd(column.value)].into_iter().chain(quantiles.map(Some));
     cells.extend(all.map(|it| (it.map_or_else(|| "–".to_owned(), |it| figure(it, unit)), String::new())));
-    let n: u64 = values.iter().map(|value| value.n).sum();
-    cells.push((crate::terminal::thousands(n), String::new()));
+    cells.push((crate::terminal::thousands(group.observations(column.value)), String::new()));
     Some(Row { cells, is_published: false, begins: false })
 }
 

@@ -8,7 +8,7 @@ use super::palette::{self, COLOURS};
 use super::plots::{Plot, plots, styles};
 use super::svg::{Direction, Style, escape, network};
 use crate::analyse::{Finding, Outcome, View};
-use crate::results::{Results, Sample};
+use crate::results::{Commands, Results, Sample, commands};
 use std::fmt::Write as _;
 
 const STYLE: &str = include_str!("style.css");
@@ -229,17 +229,11 @@ fn more(page: &mut String, chapter: &Chapter<'_>, results: &Results, view: &View
         }
         page.push_str("</ul></details>\n");
     }
-    let mut commands: Vec<(&str, &[String])> = Vec::new();
-    for sample in own.iter().filter(|sample| !sample.commands.is_empty()) {
-        let device = sample.cell.device.as_str();
-        if !commands.contains(&(device, &sample.commands)) {
-            commands.push((device, &sample.commands));
-        }
-    }
+    let commands = commands(&own);
     if !commands.is_empty() {
         page.push_str("<details><summary>Commands and configurations</summary>\n");
-        for (device, lines) in commands {
-            writeln!(page, "<h4>{}</h4>\n<pre>{}</pre>", escape(device), escape(&lines.join("\n"))).ok();
+        for Commands { device, lines, .. } in commands {
+            writeln!(page, "<h4>{}</h4>\n<pre>{}</pre>", escape(&device), escape(&lines.join("\n"))).ok();
         }
         page.push_str("</details>\n");
     }

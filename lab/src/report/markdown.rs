@@ -2,7 +2,7 @@
 
 use super::chapter::Chapter;
 use super::facts;
-use super::grid::{Grid, absolute, headlines, over_rounds, ratios, remarks};
+use super::grid::{Grid, absolute, distributions, headlines, over_rounds, ratios, remarks};
 use super::native::native_ratios;
 use crate::analyse::View;
 use crate::results::Results;
@@ -54,6 +54,7 @@ fn write_chapter(text: &mut String, chapter: &Chapter<'_>, results: &Results) {
             over_rounds(table, &view),
         ];
         grids.iter().flatten().for_each(|grid| write_grid(text, grid));
+        distributions(table, &view).iter().for_each(|grid| write_grid(text, grid));
     }
     let own: Vec<_> =
         results.samples.iter().filter(|sample| sample.cell.experiment == about.name).cloned().collect();

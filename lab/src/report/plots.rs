@@ -125,9 +125,7 @@ fn along_axis(
     if own.len() < count {
         all.iter_mut().enumerate().for_each(|(at, (style, _))| style.place = at);
     }
-    // A figure of one place shows what a paper has of that place.
-    let is_there = |paper: &&Published| drawn.at.iter().all(|at| paper.fixed.contains(at));
-    for paper in papers(drawn, published).filter(is_there) {
+    for paper in papers(drawn, published) {
         let style = styles.iter().find(|style| style.name == paper.device)?;
         let point = |(x, _): &(f64, &[f64])| {
             let y = paper.at(*x, drawn.value)? * factor;
@@ -236,6 +234,8 @@ fn as_bars(drawn: &Figure, groups: &[&Group<'_>], published: &[Published], style
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::{Cell, Header, Results, Sample, Unit, Value, Verdict};
+    use std::collections::BTreeMap;
 
     fn drawn(at: &'static [(&'static str, f64)]) -> Figure {
         Figure {
@@ -262,6 +262,33 @@ mod tests {
         values: &["cpu"],
         rows: &[(2.0, &[0.1])],
     };
+
+    fn measured(load: f64) -> Sample {
+        let point = [("link", 0.0), ("load", load), ("octets", 64.0)];
+        let cell = Cell {
+            experiment: "e".to_owned(),
+            series: "s".to_owned(),
+            device: "one".to_owned(),
+            point: point.map(|(axis, at)| (axis.to_owned(), at)).into(),
+            repeat: 0,
+        };
+        let values = BTreeMap::from([("cpu".to_owned(), Value::one(0.1, Unit::Cores))]);
+        Sample { values, verdict: Verdict::DeviceBound, failed: None, ..Sample::failed(cell, "") }
+    }
+
+    #[test]
+    fn lines_of_one_place_have_what_a_paper_has_of_it() {
+        let results = Results { header: Header::default(), samples: vec![measured(1.0), measured(2.0)] };
+        let view = View::of(&results, "e");
+        let has = |at, paper: Published| {
+            let all = styles(&view, &[paper]);
+            let plot = plots(&drawn(at), &view, &[paper], &all).remove(0);
+            plot.styles.iter().any(|it| it.is_published)
+        };
+        assert!(has(&[("octets", 64.0)], PAPER));
+        assert!(has(&[("link", 0.0), ("octets", 64.0)], PAPER), "of any link, as in its table");
+        assert!(!has(&[("octets", 64.0)], Published { fixed: &[("octets", 1_400.0)], ..PAPER }));
+    }
 
     #[test]
     fn a_papers_figures_are_drawn_where_they_were_taken() {

@@ -14,7 +14,7 @@ pub struct Machine {
     pub memory_mb: u64,
     /// The kernel's release.
     pub kernel: String,
-    /// The frequency governor of the first CPU; none visible in most virtual machines.
+    /// The frequency governors of its CPUs, each once; none visible in most virtual machines.
     pub governor: Option<String>,
     /// Whether a hypervisor is below.
     pub virtualised: bool,
@@ -51,12 +51,11 @@ impl Machine {
         let root = nix::unistd::geteuid().is_root();
         let rootless = crate::rootless::is_inside();
         let clock = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-        let governor = "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
         Self {
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
             memory_mb: number(&memory).unwrap_or(0) / 1_024,
             kernel: read("/proc/sys/kernel/osrelease"),
-            governor: Some(read(governor)).filter(|name| !name.is_empty()),
+            governor: governors(),
             virtualised: field(&cpu, "flags")
                 .is_some_and(|flags| flags.split(' ').any(|it| it == "hypervisor")),
             clock: read(clock),
@@ -68,6 +67,19 @@ impl Machine {
             cpu: field(&cpu, "model name").unwrap_or_default(),
         }
     }
+}
+
+/// The frequency governors of this machine's CPUs, each once, if it shows them.
+pub fn governors() -> Option<String> {
+    let cpus = std::fs::read_dir("/sys/devices/system/cpu").into_iter().flatten().flatten();
+    let governor = |path: std::path::PathBuf| read_to_string(path.join("cpufreq/scaling_governor")).ok();
+    each_once(cpus.filter_map(|entry| governor(entry.path())))
+}
+
+fn each_once(names: impl Iterator<Item = String>) -> Option<String> {
+    let all: std::collections::BTreeSet<String> = names.map(|name| name.trim().to_owned()).collect();
+    let all: Vec<String> = all.into_iter().filter(|name| !name.is_empty()).collect();
+    (!all.is_empty()).then(|| all.join(", "))
 }
 
 fn read(path: &str) -> String {
@@ -82,6 +94,15 @@ fn field(text: &str, name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn governors_are_named_each_once() {
+        let of = |names: &[&str]| each_once(names.iter().map(|name| format!("{name}\n")));
+        assert_eq!(of(&["performance", "performance"]), Some("performance".to_owned()));
+        assert_eq!(of(&["schedutil", "performance", "schedutil"]), Some("performance, schedutil".to_owned()));
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[""]), None);
+    }
 
     #[test]
     fn this_machine_has_a_kernel_and_memory() {

@@ -3,6 +3,7 @@
 //! namespace, device or experiment.
 
 mod cell;
+mod commands;
 mod header;
 mod machine;
 mod sample;
@@ -12,8 +13,9 @@ mod timestamp;
 mod unit;
 
 pub use cell::{Cell, Name, key_of_group};
+pub use commands::{COMMANDS, Commands, commands};
 pub use header::{Asked, DeviceEntry, Header, SCHEMA, shifted};
-pub use machine::Machine;
+pub use machine::{Machine, governors};
 pub use sample::{QUANTILES, Sample, TesterCost, Value, Verdict};
 pub use store::{Results, Store, has_samples, read};
 pub use timestamp::{Timestamp, timestamp};

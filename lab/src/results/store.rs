@@ -1,5 +1,6 @@
 //! The folder of a run. One process writes at a time (flock), and each sample is on the disk before the next cell begins.
 
+use super::commands::add_commands;
 use super::header::{Asked, Header, SCHEMA};
 use super::sample::Sample;
 use super::table::samples_of;
@@ -158,7 +159,10 @@ pub fn read(folder: &Path) -> Result<Results> {
     for sample in all {
         latest.insert(sample.cell.key(), sample);
     }
-    let samples = header.plan.iter().filter_map(|key| latest.remove(key)).collect();
+    let mut samples: Vec<Sample> = header.plan.iter().filter_map(|key| latest.remove(key)).collect();
+    if name == TABLE {
+        add_commands(folder, &mut samples)?;
+    }
     Ok(Results { header, samples })
 }
 

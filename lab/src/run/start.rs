@@ -14,7 +14,8 @@ use crate::failure::{Asking as _, Failure, Result};
 use crate::measure::{Cores, Environment, fixed_work};
 use crate::report::{Chapter, csv, data, html, markdown};
 use crate::results::{
-    Asked, DeviceEntry, Header, Machine, Results, SCHEMA, Store, has_samples, read, timestamp,
+    Asked, COMMANDS, DeviceEntry, Header, Machine, Results, SCHEMA, Store, commands, has_samples, read,
+    timestamp,
 };
 use crate::sixway::{sha256, sixway};
 use std::path::Path;
@@ -126,18 +127,21 @@ pub fn report(folder: &Path, out: Option<&Path>) -> Result<String> {
     let text = markdown(&results, &chapters);
     let data = serde_json::to_string_pretty(&data(&results, &chapters))
         .map_err(|error| Failure::Unexpected(format!("writing JSON: {error}")))?;
+    let commands = serde_json::to_string_pretty(&commands(&results.samples))
+        .map_err(|error| Failure::Unexpected(format!("writing JSON: {error}")))?;
     let files = [
         ("report.html", html(&results, &chapters)),
         ("report.md", text.clone()),
         ("data.csv", csv(&results)),
         ("data.json", data),
+        (COMMANDS, commands),
     ];
     let out = out.unwrap_or(folder);
     std::fs::create_dir_all(out).asking(|| format!("creating {}", out.display()))?;
     for (name, text) in files {
         let path = out.join(name);
         // The source is not written over.
-        if name == "data.csv" && path.exists() && !has_samples(out) {
+        if ["data.csv", COMMANDS].contains(&name) && path.exists() && !has_samples(out) {
             continue;
         }
         std::fs::write(&path, text).asking(|| format!("writing {}", path.display()))?;

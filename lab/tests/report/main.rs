@@ -5,6 +5,7 @@ extern crate sixway_trial;
 
 mod browser;
 mod page;
+mod published;
 mod sample;
 mod screenshot;
 mod walk_through;

@@ -2,8 +2,8 @@
 
 use crate::sample::{chapters, page, results};
 use sixway_lab::analyse::{Direction, compare};
-use sixway_lab::report::{csv, data, markdown};
-use sixway_lab::results::{Sample, Store, Unit, Value, read};
+use sixway_lab::report::{csv, data, html, markdown};
+use sixway_lab::results::{COMMANDS, Sample, Store, Unit, Value, commands, read};
 use sixway_lab::{device, experiment};
 
 #[test]
@@ -123,7 +123,7 @@ fn csv_has_a_line_for_each_value_and_json_the_ratios() {
     );
 }
 
-/// A published folder has no samples: its report is the same but for commands.
+/// A published folder has no samples: its report is the same.
 #[test]
 fn a_report_is_made_again_from_what_is_published() {
     let mut first = results();
@@ -139,6 +139,15 @@ fn a_report_is_made_again_from_what_is_published() {
     let without = read(&folder).expect_err("there are no values").to_string();
     assert!(without.contains("has neither samples.jsonl nor data.csv"), "{without}");
     std::fs::write(folder.join("data.csv"), csv(&first)).expect("a file in a temporary folder");
+    // Two configurations of a device, of which one has two rounds.
+    let kernel = |sample: &&mut Sample| sample.cell.device == "kernel" && sample.failed.is_none();
+    for (number, sample) in first.samples.iter_mut().filter(kernel).enumerate() {
+        sample.commands = vec![format!("sysctl <{}>", number.min(1))];
+    }
+    let all = commands(&first.samples);
+    assert!(all.len() >= 2, "{all:?}");
+    std::fs::write(folder.join(COMMANDS), serde_json::to_string(&all).expect("they are JSON"))
+        .expect("a file in a temporary folder");
     let again = read(&folder).expect("run.json and data.csv are enough");
     let resumed = Store::open(&folder, &first.header.asked, || Ok(first.header.clone()));
     let resumed = resumed.err().map(|failure| failure.to_string()).unwrap_or_default();
@@ -146,9 +155,11 @@ fn a_report_is_made_again_from_what_is_published() {
     assert!(resumed.contains("they cannot be continued"), "{resumed}");
     assert_eq!(again.samples.len(), first.samples.len());
     for (one, other) in first.samples.iter().zip(&again.samples) {
-        let one = Sample { commands: Vec::new(), ..one.clone() };
-        assert_eq!(&one, other);
+        let without = |sample: &Sample| Sample { commands: Vec::new(), ..sample.clone() };
+        assert_eq!(without(one), without(other));
     }
+    assert_eq!(commands(&again.samples), commands(&first.samples));
+    assert_eq!(html(&again, &chapters()), html(&first, &chapters()), "a report of the table is the same");
     assert_eq!(csv(&again), csv(&first));
     assert_eq!(markdown(&again, &chapters()), markdown(&first, &chapters()));
     let same = compare(&first, &again);
@@ -177,6 +188,14 @@ fn a_table_has_deviations_durations_and_counts() {
     assert!(load.contains("| CPU, % | CPU sd, % |"), "{load}");
     assert!(load.contains(" | 5.60 | "), "{load}");
     assert!(load.contains("The load of a measurement took 0.30 to 0.36 s; 14,080 were sent."), "{load}");
+    let loads = results.samples.iter_mut().filter(|it| it.cell.series == "load" && it.failed.is_none());
+    for (number, sample) in loads.enumerate() {
+        let twice = if number == 0 { 58.0 } else { 0.0 };
+        sample.values.insert("duplicated".to_owned(), Value::one(twice, Unit::Count));
+        sample.values.insert("reordered".to_owned(), Value::one(7.0, Unit::Count));
+    }
+    let disordered = markdown(&results, &chapters());
+    assert!(disordered.contains("14,080 were sent, 58 of them came twice and 7 out of order at most."));
     let kinds = table("Kinds of tunnels");
     assert!(kinds.contains("A measurement took 3.00 s with all that was built for it."), "{kinds}");
 }
