@@ -70,10 +70,10 @@ pub(super) fn sockets_at(wanted: Place) -> Vec<u64> {
 }
 
 /// The same, in tables that may lack a row.
-fn sockets_in(table: impl Fn(&str) -> Option<String>, wanted: Place) -> Vec<u64> {
+fn sockets_in(table: impl FnMut(&str) -> Option<String>, wanted: Place) -> Vec<u64> {
     let (files, state) = wanted.transport.tables();
     let readings = (0..READINGS).flat_map(|_| files);
-    let rows = readings.filter_map(|file| table(file)).flat_map(|table| inodes(&table, state, wanted));
+    let rows = readings.filter_map(table).flat_map(|table| inodes(&table, state, wanted));
     rows.collect::<BTreeSet<_>>().into_iter().collect()
 }
 

@@ -42,11 +42,11 @@ fn mean(group: &Group<'_>, value: &str) -> f64 {
 /// Whether the device was at its limit, and lost some of what was offered: without loss, what it forwards is what it is offered. The tester may have been
 /// at its limit, too: what the device forwarded is its own counter.
 fn is_overloaded(row: &Group<'_>) -> bool {
-    let is_busy = |sample: &&Sample| {
+    let is_busy = |sample: &Sample| {
         let core = sample.values.get("core-busy").map_or(sample.tester.device_core_busy, |it| it.value);
         sample.failed.is_none() && core >= BUSY
     };
-    let at_limit = *row.verdict() == Verdict::DeviceBound || row.samples.iter().all(|it| is_busy(&it));
+    let at_limit = *row.verdict() == Verdict::DeviceBound || row.samples.iter().all(|it| is_busy(it));
     row.cell.at("load") > 1.0 && at_limit && mean(row, "heavy-loss") > LOST
 }
 
