@@ -1,6 +1,7 @@
 //! Ctrl-C, SIGTERM and SIGHUP set a flag, which every wait of the lab checks, so that the guards clean up in every case.
 
 use crate::failure::{Asking as _, Failure, Result};
+use crate::observer;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -38,6 +39,7 @@ pub fn wait_until(limit: Duration, what: &str, mut ready: impl FnMut() -> Result
     while !ready()? {
         check()?;
         if start.elapsed() > limit {
+            observer::tell(|observer| observer.timed_out());
             return Err(Failure::TimedOut(format!("{what} did not happen within {limit:?}")));
         }
         std::thread::sleep(Duration::from_millis(3));

@@ -21,6 +21,7 @@ pub mod load;
 pub mod measure;
 pub mod name_service;
 pub mod namespace;
+pub mod observer;
 pub mod packet;
 pub mod port_mapping;
 pub mod probe;

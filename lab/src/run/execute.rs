@@ -1,16 +1,18 @@
 //! Measures the cells of a plan that are not measured yet.
 
 use super::ending::failure;
-use super::failure_kit::{Captures, state};
 use super::pacing::Pacing;
 use super::progress::Progress;
-use super::session::Session;
+use super::recorder::Recorder;
+use super::session::{Session, name};
 use crate::device::{Device, Realm};
 use crate::experiment::{Experiment, Line, Sheet};
 use crate::failure::{Failure, Result};
 use crate::interrupt;
 use crate::measure::Cores;
+use crate::observer::observe;
 use crate::results::{Asked, Cell, Sample, Store, timestamp};
+use std::rc::Rc;
 use std::time::{Instant, SystemTime};
 
 /// The experiments and devices that there are.
@@ -65,6 +67,8 @@ pub fn execute_within(
     store: &mut Store,
     mut say: impl FnMut(Progress<'_>),
 ) -> Result<()> {
+    let recorder = Rc::new(Recorder::default());
+    let _observing = observe(recorder.clone());
     let mut session = Session::default();
     let estimate =
         |cell: &Cell| laboratory.experiment(&cell.experiment).map_or(0.0, |it| it.seconds(cell, asked));
@@ -81,7 +85,7 @@ pub fn execute_within(
             }
             interrupt::check()?;
             say(Progress { cell, place: (at + 1, cells.len()), seconds_left: pacing.seconds_left() });
-            let sample = measure(laboratory, cell, asked, store, (&mut session, attempt))?;
+            let sample = measure(laboratory, cell, asked, store, (&mut session, &recorder, attempt))?;
             pacing.note(at, sample.took);
             store.append(&sample)?;
             if let Some(failed) = failure(&sample) {
@@ -105,7 +109,7 @@ fn measure(
     cell: &Cell,
     asked: &Asked,
     store: &Store,
-    (session, attempt): (&mut Session, Attempt),
+    (session, recorder, attempt): (&mut Session, &Recorder, Attempt),
 ) -> Result<Sample> {
     let (started, start) = (timestamp(SystemTime::now()), Instant::now());
     let control = (laboratory.control)(laboratory.cores.device)?;
@@ -119,17 +123,13 @@ fn measure(
     let folder = sheet.folder().to_owned();
     let is_remote = laboratory.device(&cell.device)?.card().realm == Realm::Remote;
     let is_alone = is_remote || !asked.remote_hosts.is_empty();
-    let mut captures = None;
+    recorder.begin(&name(cell, axes), (attempt == Attempt::Again).then_some(&folder));
     let measured = session.stage((cell, axes), is_alone, build).and_then(|stage| {
-        captures = (attempt == Attempt::Again).then(|| Captures::start(&folder));
+        recorder.is_built();
         stage.measure(cell, &mut sheet)
     });
-    // While its network exists.
     let has_failed = measured.is_err() && !matches!(measured, Err(Failure::Interrupted));
-    let mut kept = captures.map_or_else(Vec::new, |captures| captures.end(has_failed));
-    if has_failed {
-        kept.extend(state(&folder));
-    }
+    let kept = recorder.end(&folder, has_failed);
     let mut sample =
         Sample { started, control: Some(control), failed: None, ..Sample::failed(cell.clone(), "") };
     match measured.and_then(|()| sheet.fill(sample.clone())) {

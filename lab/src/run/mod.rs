@@ -13,6 +13,7 @@ mod options;
 mod pacing;
 mod plan;
 mod progress;
+mod recorder;
 mod same_program;
 mod session;
 mod start;

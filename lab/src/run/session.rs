@@ -49,7 +49,8 @@ impl Session {
     }
 }
 
-fn name(cell: &Cell, axes: &[&str]) -> String {
+/// The name of the stage of this cell.
+pub(super) fn name(cell: &Cell, axes: &[&str]) -> String {
     let mut name = format!("{}/{}/{}", cell.experiment, cell.series, cell.device);
     axes.iter().for_each(|axis| name += &format!("/{axis}={}", cell.at(axis)));
     name

@@ -4,9 +4,6 @@ mod network;
 mod owner;
 mod shaped;
 
-pub use network::{
-    Network, client_gateway_server, client_router_server, left_over, namespaces_of_this_process, remove,
-    two_clients,
-};
+pub use network::{Network, client_gateway_server, client_router_server, left_over, remove, two_clients};
 pub use owner::{Stale, stale};
 pub use shaped::Shape;

@@ -7,6 +7,7 @@ use super::owner::{self, FOLDER};
 use crate::failure::{Asking as _, Failure, Result};
 use crate::interrupt;
 use crate::namespace::{self, Namespace};
+use crate::observer;
 use crate::process::Process;
 use crate::rootless;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -118,6 +119,8 @@ impl Network {
             host.sysctl("ipv6/conf/default/accept_ra", "0")?;
             network.hosts.push((role, host));
         }
+        let names = network.hosts().map(|host| host.name().to_owned()).collect();
+        observer::tell(|observer| observer.begins(&network.suffix, names));
         Ok(network)
     }
 
@@ -248,6 +251,7 @@ impl Network {
 
 impl Drop for Network {
     fn drop(&mut self) {
+        observer::tell(|observer| observer.ends(&self.suffix));
         let mut processes = std::mem::take(&mut *self.processes());
         while let Some(process) = processes.pop() {
             drop(process);
@@ -268,11 +272,6 @@ pub fn left_over(suffix: &str) -> Vec<String> {
         .filter_map(|entry| entry.file_name().into_string().ok())
         .filter(|name| name.starts_with(PREFIX) && name.ends_with(&ending))
         .collect()
-}
-
-/// Existing namespaces of all networks that this process made.
-pub fn namespaces_of_this_process() -> Vec<String> {
-    owner::mine().iter().flat_map(|suffix| left_over(suffix)).collect()
 }
 
 /// Removes a network that was kept: ends what runs in its namespaces, removes them and its folder. How many namespaces went.

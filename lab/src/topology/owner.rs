@@ -29,18 +29,6 @@ pub fn stale() -> Vec<Stale> {
     folders.flatten().filter_map(of_folder).collect()
 }
 
-/// Suffixes of networks that this process made.
-pub(super) fn mine() -> Vec<String> {
-    let Ok(folders) = std::fs::read_dir(std::env::temp_dir()) else { return Vec::new() };
-    let own = format!("{} ", std::process::id());
-    let of_folder = |folder: std::fs::DirEntry| {
-        let suffix = folder.file_name().to_str()?.strip_prefix(FOLDER)?.to_owned();
-        let note = std::fs::read_to_string(file(&folder.path())).ok()?;
-        note.starts_with(&own).then_some(suffix)
-    };
-    folders.flatten().filter_map(of_folder).collect()
-}
-
 /// Notes that this process made the network of a folder.
 pub(super) fn own(folder: &Path) -> Result<()> {
     let id = std::process::id();
