@@ -49,6 +49,15 @@ stop() {
     rm -f "$state.pid" "$state"
 }
 
+clock() {
+    now=$(date +%s%N)
+    case $now in
+    # A date without nanoseconds.
+    *[!0-9]*) printf 'ns=%s000000000\nwithin_ns=1000000000\n' "$(date +%s)" ;;
+    *) echo "ns=$now" ;;
+    esac
+}
+
 # With a deadline, ping waits for late answers, and sends more than COUNT requests until it has as many answers: those are not counted.
 round_trips() {
     ping -n -c "$COUNT" -i 0.002 -w $((COUNT / 100 + 3)) -s "$OCTETS" "$TARGET" | awk -v count="$COUNT" '

@@ -81,6 +81,14 @@ END
     echo '$ErrorActionPreference = "Stop"'
 }
 
+# Ticks are 100 ns. The clock of an older machine advances every 16 ms only.
+clock() {
+    powershell <<'END'
+"ns=" + (([DateTime]::UtcNow.Ticks - 621355968000000000) * 100)
+"within_ns=16000000"
+END
+}
+
 # Windows' ping waits a second between requests and has a resolution of a millisecond; .NET's sends the same requests, and a clock of 100 ns is around it.
 # The first request also loads it, and is not counted.
 round_trips() {

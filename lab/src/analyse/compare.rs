@@ -5,7 +5,7 @@ use super::ratio::{Bearing, Ratio};
 use super::series::Group;
 use super::statistics::{Estimate, difference};
 use super::view::{View, no_logarithm, not_comparable};
-use crate::results::{Better, Results, Unit, key_of_group};
+use crate::results::{Better, CLOCK, Results, Unit, key_of_group};
 
 /// What two runs have in common.
 #[derive(Clone, Debug)]
@@ -115,7 +115,7 @@ fn of_group(
     let names = names.into_iter().flat_map(|sample| sample.values.keys());
     let change = |name: &String| {
         let ((before, unit), (after, _)) = (first.value(name)?, second.value(name)?);
-        if unit.better() == Better::Neither {
+        if unit.better() == Better::Neither || is_of_a_clock(name) {
             return None;
         }
         let logarithms = |view: &View<'_>, group: &Group<'_>| match as_ratios {
@@ -144,6 +144,11 @@ fn of_group(
         Some(Change { cell, value: name.clone(), unit, means: (before, after), bearing, direction })
     };
     names.filter_map(change).collect()
+}
+
+/// Whether a value tells of another machine's clock, which is neither better nor worse.
+fn is_of_a_clock(name: &str) -> bool {
+    CLOCK.iter().any(|clock| name.ends_with(clock))
 }
 
 /// The second over the first, of repetitions that are not paired.

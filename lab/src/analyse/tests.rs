@@ -234,6 +234,17 @@ fn two_machines_are_compared_by_their_plain_forwarding() {
 }
 
 #[test]
+fn the_clock_of_another_machine_is_not_compared() {
+    let with = |ahead: f64| {
+        let values =
+            [("clock-ahead", ahead, Unit::Milliseconds), ("client-clock-within", ahead, Unit::Milliseconds)];
+        let samples = (0..3).map(|repeat| sample("sixway", repeat, &values, &Verdict::DeviceBound));
+        results(samples.collect())
+    };
+    assert!(compare(&with(1.0), &with(5.0)).changes.is_empty());
+}
+
+#[test]
 fn loss_that_appears_is_worse_though_nothing_is_divided() {
     let with = |loss: f64| {
         let values = [("loss", loss, Unit::Lost)];

@@ -5,6 +5,7 @@ use super::place::Place;
 use super::reading::{Change, CpuReader, CpuReading, MemoryReading};
 use super::task::{Task, TaskKind};
 use crate::failure::{Failure, Result};
+use crate::measure::ClockOffset;
 use crate::results::Machine;
 
 /// A device under test.
@@ -103,6 +104,14 @@ pub trait Running {
     /// They cannot be read.
     fn counters(&self) -> Result<Vec<(String, u64)>> {
         Ok(Vec::new())
+    }
+
+    /// How far its clock is ahead, if it has a clock of its own that it tells.
+    ///
+    /// # Errors
+    /// It does not answer.
+    fn clock(&self) -> Result<Option<ClockOffset>> {
+        Ok(None)
     }
 
     /// Command lines with which it was started, and its configuration.

@@ -11,7 +11,7 @@ use crate::load::{
     ConnectionEnds, ConnectionFrames, FlowState, FrameEnds, FrameStream, Load, Outcome, Pace, StampedFrames,
     StampedSink, Trip, Until, XdpResponder, compile_stamped, link_address,
 };
-use crate::measure::{Cores, ReceivingThreads};
+use crate::measure::{ClockOffset, Cores, ReceivingThreads};
 use crate::namespace::Namespace;
 use crate::results::Machine;
 use crate::topology::Network;
@@ -286,6 +286,10 @@ impl Running for WithThreads<'_> {
 
     fn counters(&self) -> Result<Vec<(String, u64)>> {
         self.running.counters()
+    }
+
+    fn clock(&self) -> Result<Option<ClockOffset>> {
+        self.running.clock()
     }
 
     fn commands(&self) -> Vec<String> {

@@ -78,6 +78,7 @@ pub fn measure(
     }
     sheet.value("duration", active.as_secs_f64() * 1e3, Unit::Milliseconds);
     sheet.memory(running.memory()?);
+    note_clock(running, sheet)?;
     for (name, value) in running.counters()? {
         let before = counters.iter().find(|(other, _)| *other == name).map_or(0, |(_, before)| *before);
         // The size of a table is not a sum.
@@ -86,6 +87,14 @@ pub fn measure(
     }
     running.commands().into_iter().for_each(|line| sheet.command(shortened(line)));
     Ok(Measured { outcome, spent, active })
+}
+
+/// Notes how far the clock of a device on another machine is ahead, if it tells its time and that was not noted before.
+pub fn note_clock(running: &dyn Running, sheet: &mut Sheet) -> Result<()> {
+    if let Some(offset) = (!sheet.has_clock()).then(|| running.clock()).transpose()?.flatten() {
+        sheet.clock(None, &offset);
+    }
+    Ok(())
 }
 
 /// The part of a device's CPU time by which it may have been busy, beyond its core's interrupts, which the meter reads itself.

@@ -2,6 +2,7 @@
 
 use crate::device::{CpuReader, CpuReading, CpuSource, MemoryReading, Running};
 use crate::failure::{Failure, Result};
+use crate::measure::ClockOffset;
 use std::time::Duration;
 
 /// Devices on the same core.
@@ -59,6 +60,16 @@ impl Running for Several<'_> {
         Ok(sum.unwrap_or(MemoryReading::NotMeasurable("there is no device")))
     }
 
+    /// That of the one on another machine.
+    fn clock(&self) -> Result<Option<ClockOffset>> {
+        for device in self.0 {
+            if let Some(offset) = device.clock()? {
+                return Ok(Some(offset));
+            }
+        }
+        Ok(None)
+    }
+
     /// Experiments note them with those of the devices that are not measured.
     fn commands(&self) -> Vec<String> {
         Vec::new()
@@ -96,6 +107,8 @@ mod tests {
 
     struct Fake(u64);
 
+    const AHEAD: ClockOffset = ClockOffset { ahead: -5, within: Duration::from_nanos(2), at: 0 };
+
     impl Running for Fake {
         fn restart(&mut self) -> Result<()> {
             Ok(())
@@ -116,6 +129,10 @@ mod tests {
             Ok(MemoryReading::Exact(1_024 * self.0))
         }
 
+        fn clock(&self) -> Result<Option<ClockOffset>> {
+            Ok((self.0 > 3).then_some(AHEAD))
+        }
+
         fn commands(&self) -> Vec<String> {
             Vec::new()
         }
@@ -128,5 +145,6 @@ mod tests {
         assert_eq!(both.memory().unwrap(), MemoryReading::Exact(7 * 1_024));
         assert_eq!(both.cpu_reader().unwrap()().unwrap().spent, Duration::from_millis(7));
         assert_eq!(both.cpu().unwrap().spent, Duration::from_millis(7));
+        assert_eq!(both.clock().unwrap(), Some(AHEAD), "that of the second one");
     }
 }

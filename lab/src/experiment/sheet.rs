@@ -4,8 +4,8 @@ use crate::device::{CpuSource, MemoryReading};
 use crate::failure::{Asking as _, Failure, Result};
 use crate::guest::image_folder;
 use crate::load::Histogram;
-use crate::measure::CpuOverTime;
-use crate::results::{Name, QUANTILES, Sample, TesterCost, Unit, Value, Verdict};
+use crate::measure::{ClockOffset, CpuOverTime};
+use crate::results::{CLOCK, Name, QUANTILES, Sample, TesterCost, Unit, Value, Verdict};
 use crate::sixway::sixway;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -132,6 +132,22 @@ impl Sheet {
             (value.n, value.sd) = (over.n as u64, Some(over.sd));
         }
         self.values.insert(name.to_owned(), value);
+    }
+
+    /// How far the clock of another machine is ahead, and how much more or less it may be: two values, with the machine's name in front of them if it is
+    /// not the device.
+    pub fn clock(&mut self, machine: Option<&str>, offset: &ClockOffset) {
+        let [ahead, within] = CLOCK.map(|name| match machine {
+            Some(machine) => format!("{machine}-{name}"),
+            None => name.to_owned(),
+        });
+        self.value(&ahead, offset.ahead as f64 / 1e6, Unit::Milliseconds);
+        self.value(&within, offset.within.as_secs_f64() * 1e3, Unit::Milliseconds);
+    }
+
+    /// Whether the clock of the device was noted.
+    pub fn has_clock(&self) -> bool {
+        self.values.contains_key(CLOCK[0])
     }
 
     /// Keeps a file with this text.
@@ -265,6 +281,20 @@ mod tests {
         };
         let filled = sheet.fill(Sample::failed(cell, "")).unwrap();
         filled.values.into_iter().map(|(name, value)| (name, value.uncertain.is_some())).collect()
+    }
+
+    #[test]
+    fn clocks_of_other_machines_are_values_in_milliseconds() {
+        let mut sheet = Sheet::new(PathBuf::new());
+        assert!(!sheet.has_clock());
+        let offset = ClockOffset { ahead: -2_500_000, within: Duration::from_micros(40), at: 0 };
+        sheet.clock(None, &offset);
+        sheet.clock(Some("client"), &offset);
+        assert!(sheet.has_clock());
+        let values = ["clock-ahead", "clock-within", "client-clock-ahead", "client-clock-within"]
+            .map(|name| (sheet.values()[name].value, sheet.values()[name].unit));
+        let [ahead, within] = [-2.5, 0.04].map(|value| (value, Unit::Milliseconds));
+        assert_eq!(values, [ahead, within, ahead, within]);
     }
 
     #[test]

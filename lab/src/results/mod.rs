@@ -16,7 +16,7 @@ pub use cell::{Cell, Name, key_of_group};
 pub use commands::{COMMANDS, Commands, commands};
 pub use header::{Asked, DeviceEntry, Header, SCHEMA, shifted};
 pub use machine::{Machine, governors};
-pub use sample::{QUANTILES, Sample, TesterCost, Value, Verdict};
+pub use sample::{CLOCK, QUANTILES, Sample, TesterCost, Value, Verdict};
 pub use store::{Results, Store, has_samples, read};
 pub use timestamp::{Timestamp, timestamp};
 pub use unit::{Better, Unit};

@@ -6,6 +6,10 @@ use super::unit::Unit;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// Names of the values that describe the clock of another machine, in milliseconds: how far it is ahead, and how much more or less that may be. If it is
+/// not the device's, the machine's name and a hyphen are in front of them. They judge nothing.
+pub const CLOCK: [&str; 2] = ["clock-ahead", "clock-within"];
+
 /// Where [`Value::quantiles`] are taken; the first is the least and the last the greatest.
 pub const QUANTILES: [f64; 7] = [0.0, 0.5, 0.9, 0.99, 0.999, 0.9999, 1.0];
 

@@ -11,9 +11,10 @@ use crate::device::place::Place;
 use crate::device::reading::{CpuReading, CpuSource, MemoryReading};
 use crate::device::task::{Task, TaskKind};
 use crate::failure::{Failure, Result};
-use crate::measure::{ClockOffset, Exchange, clock_offset};
+use crate::measure::ClockOffset;
 use crate::results::Machine;
-use std::time::{Duration, SystemTime};
+use std::cell::Cell;
+use std::time::Duration;
 
 /// A device on another machine.
 pub struct Remote {
@@ -106,9 +107,11 @@ impl Device for Remote {
         };
         let lent = self.request.here.iter().zip(ends).map(lend).collect::<Result<Vec<_>>>()?;
         let recipe = self.request.recipe.clone();
-        let mut started = Started { recipe, given, clock: None, _place: place.clone(), _lent: lent };
+        // Dropped, it ends what a start that failed left.
+        let mut started =
+            Started { recipe, given, first: None, last: Cell::default(), _place: place.clone(), _lent: lent };
         started.recipe.run("start", &started.given)?;
-        started.clock = started.clock_offset()?;
+        started.first = started.clock()?;
         Ok(Box::new(started))
     }
 }
@@ -117,35 +120,18 @@ impl Device for Remote {
 struct Started {
     recipe: Recipe,
     given: Environment,
-    /// How far its clock was ahead when it started.
-    clock: Option<ClockOffset>,
+    /// How far its clock was ahead when it started, and when it was read last.
+    first: Option<ClockOffset>,
+    last: Cell<Option<ClockOffset>>,
     // Interfaces come back before the network ends.
     _lent: Vec<Lent>,
     _place: Place,
 }
 
 impl Started {
-    /// How far its clock is ahead; `None` if it does not tell its time.
-    fn clock_offset(&self) -> Result<Option<ClockOffset>> {
-        let (mut is_silent, mut roughly) = (false, Duration::ZERO);
-        let offset = clock_offset(EXCHANGES, || {
-            let asked = now();
-            let said = self.recipe.run("clock", &self.given)?;
-            let came = now();
-            let number = |key: &str| said.get(key).and_then(|text| text.parse::<i64>().ok());
-            is_silent |= number("ns").is_none();
-            roughly = Duration::from_nanos(number("within_ns").unwrap_or(0).unsigned_abs());
-            // It returns one time for both: the difference counts as transit time.
-            let there = number("ns").unwrap_or(0);
-            Ok(Exchange { asked, heard: there, answered: there, came })
-        })?;
-        let within = offset.within + roughly;
-        Ok((!is_silent).then_some(ClockOffset { within, ..offset }))
-    }
-
-    /// The clock in words, now compared with the start.
+    /// The clock in words, compared with the start if it was read since.
     fn clock_text(&self) -> Option<String> {
-        let (first, last) = (self.clock?, self.clock_offset().ok()??);
+        let (first, last) = (self.first?, self.last.get()?);
         let drift =
             first.drift(&last).map_or(String::new(), |drift| format!(", drift {:.1} ppm", drift * 1e6));
         Some(format!(
@@ -154,15 +140,6 @@ impl Started {
             last.within.as_nanos()
         ))
     }
-}
-
-/// Exchanges with its clock, the quickest of which counts.
-const EXCHANGES: usize = 5;
-
-/// This machine's time, in nanoseconds since 1970.
-fn now() -> i64 {
-    let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
 }
 
 impl Running for Started {
@@ -190,6 +167,12 @@ impl Running for Started {
     fn counters(&self) -> Result<Vec<(String, u64)>> {
         let said = self.recipe.run("counters", &self.given)?;
         Ok(said.into_iter().filter_map(|(name, value)| Some((name, value.parse().ok()?))).collect())
+    }
+
+    fn clock(&self) -> Result<Option<ClockOffset>> {
+        let offset = self.recipe.clock_offset(&self.given)?;
+        self.last.set(offset);
+        Ok(offset)
     }
 
     fn commands(&self) -> Vec<String> {

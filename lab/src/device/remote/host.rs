@@ -9,6 +9,7 @@ use super::interfaces::{Interface, Lent};
 use super::recipe::{Environment, Recipe, answers};
 use super::request::read;
 use crate::failure::{Failure, Result};
+use crate::measure::ClockOffset;
 use crate::topology::Network;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -137,6 +138,14 @@ impl RemoteHost {
     /// What it is, for the commands of a row.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// How far its clock is ahead; `None` if it does not tell its time.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn clock(&self) -> Result<Option<ClockOffset>> {
+        self.recipe.clock_offset(&self.given)
     }
 
     fn run(&self, action: &str, given: &[(&str, String)]) -> Result<BTreeMap<String, String>> {

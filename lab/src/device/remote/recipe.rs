@@ -3,11 +3,12 @@
 
 use crate::failure::{Asking as _, Failure, Result};
 use crate::interrupt;
+use crate::measure::{ClockOffset, Exchange, clock_offset};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// What every recipe can do.
 ///
@@ -39,11 +40,16 @@ pub const ACTIONS: [&str; 10] =
 /// | `start` | | nothing; the host has its addresses and routes, and an iperf3 server |
 /// | `stop` | | nothing; everything that `start` changed is as it was |
 /// | `round_trips` | `TARGET`, `OCTETS`, `COUNT` | `sent`, and `times`: those of the answers in milliseconds in their order, separated by spaces |
+/// | `clock` | | as that of a device |
 /// | `send` | `TARGET`, `TRANSPORT` (`tcp` or `udp`), `OCTETS`, `DURATION` in seconds | `bits`: bits of payload that arrived in a second |
-pub const HOST_ACTIONS: [&str; 7] = ["about", "why_not", "version", "start", "stop", "round_trips", "send"];
+pub const HOST_ACTIONS: [&str; 8] =
+    ["about", "why_not", "version", "start", "stop", "clock", "round_trips", "send"];
 
 /// How long an action may take.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Exchanges with a clock, the quickest of which counts.
+const EXCHANGES: usize = 5;
 
 /// A recipe and how it gets to its machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,6 +115,27 @@ impl Recipe {
         }
     }
 
+    /// How far the machine's clock is ahead; `None` if it does not tell its time.
+    ///
+    /// # Errors
+    /// The action `clock` fails.
+    pub fn clock_offset(&self, environment: &Environment) -> Result<Option<ClockOffset>> {
+        let (mut is_silent, mut roughly) = (false, Duration::ZERO);
+        let offset = clock_offset(EXCHANGES, || {
+            let asked = now();
+            let said = self.run("clock", environment)?;
+            let came = now();
+            let number = |key: &str| said.get(key).and_then(|text| text.parse::<i64>().ok());
+            is_silent |= number("ns").is_none();
+            roughly = Duration::from_nanos(number("within_ns").unwrap_or(0).unsigned_abs());
+            // It returns one time for both: the difference counts as transit time.
+            let there = number("ns").unwrap_or(0);
+            Ok(Exchange { asked, heard: there, answered: there, came })
+        })?;
+        let within = offset.within + roughly;
+        Ok((!is_silent).then_some(ClockOffset { within, ..offset }))
+    }
+
     /// The file with what it is given in front of it.
     fn script(&self, environment: &Environment) -> Result<String> {
         let read =
@@ -116,6 +143,12 @@ impl Recipe {
         let given = environment.iter().map(|(name, value)| format!("{name}={}\n", quoted(value)));
         Ok(given.collect::<String>() + &read(&self.file)?)
     }
+}
+
+/// This machine's time, in nanoseconds since 1970.
+fn now() -> i64 {
+    let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
 }
 
 /// Waits, also after Ctrl-C: the other machine is to be as it was.

@@ -211,6 +211,7 @@ fn windows_gets_addresses_routes_and_an_iperf3_server_and_loses_them() {
     let stop = of("stop");
     assert!(stop.len() > 10, "{stop:#?}");
     assert_eq!(stop[2..], start[2..stop.len()]);
+    place(&of("clock"), "\"ns=\" + (([DateTime]::UtcNow.Ticks - 621355968000000000) * 100)");
     let trips = of("round_trips");
     place(&trips, "$data = New-Object byte[] 1400");
     place(&trips, "$times = foreach ($number in 1..20) {");

@@ -6,7 +6,7 @@ use super::scene::{Offered, Scene, any};
 use super::topology::{Path, bare};
 use crate::device::{Device, Running as _};
 use crate::experiment::contract::{Line, Stage};
-use crate::experiment::measured::{measure, own};
+use crate::experiment::measured::{measure, note_clock, own};
 use crate::experiment::sheet::Sheet;
 use crate::failure::{Failure, Result};
 use crate::interrupt;
@@ -104,6 +104,7 @@ impl Stage for Site {
             "outer" => run.outer(5, sheet)?,
             _ => run.cpu(Duration::from_secs_f64((60.0 * scale).clamp(0.2, 60.0)), sheet)?,
         }
+        note_clock(&scene.boxes(), sheet)?;
         scene.commands().into_iter().for_each(|line| sheet.command(line));
         Ok(())
     }

@@ -64,8 +64,7 @@ impl Stage for Farther {
             "start" => start(at_work, device, sheet)?,
             _ => idle(at_work, Duration::from_secs_f64((60.0 * scale).clamp(1.0, 60.0)), sheet)?,
         }
-        at_work.commands().into_iter().for_each(|line| sheet.command(line));
-        Ok(())
+        at_work.describe(sheet)
     }
 }
 

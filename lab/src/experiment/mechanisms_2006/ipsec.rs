@@ -85,7 +85,6 @@ impl Stage for Ipsec {
             sheet.value("native-throughput", bits(&past), Unit::BitsPerSecond);
         }
         sheet.tester_of(&NATIVE, &cost);
-        at_work.commands().into_iter().for_each(|line| sheet.command(line));
-        Ok(())
+        at_work.describe(sheet)
     }
 }

@@ -186,8 +186,7 @@ impl Stage for Mechanism {
             }
         }
         sheet.tester_of(&NATIVE, &cost);
-        self.at_work.commands().into_iter().for_each(|line| sheet.command(line));
-        Ok(())
+        self.at_work.describe(sheet)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::device::{Aftr, B4, CpuReading, MemoryReading, Place, Running, Task};
 use crate::experiment::contract::Line;
 use crate::experiment::several::Several;
 use crate::failure::Result;
-use crate::measure::Cores;
+use crate::measure::{ClockOffset, Cores};
 use crate::topology::Network;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -30,6 +30,10 @@ impl Running for Both {
 
     fn memory(&self) -> Result<MemoryReading> {
         Ok(self.0[0].memory()?.plus(self.0[1].memory()?))
+    }
+
+    fn clock(&self) -> Result<Option<ClockOffset>> {
+        Several(&self.0).clock()
     }
 
     fn commands(&self) -> Vec<String> {

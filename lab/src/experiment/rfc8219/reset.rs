@@ -5,6 +5,7 @@ use super::search::Search;
 use super::stage::{Frames, LEAST, at, given, precision, time, trials};
 use super::topology::Scene;
 use crate::experiment::contract::{Line, Stage};
+use crate::experiment::measured::note_clock;
 use crate::experiment::sheet::Sheet;
 use crate::failure::{Failure, Result};
 use crate::load::Outcome;
@@ -92,6 +93,7 @@ impl Stage for Reset {
         sheet.value("restart", milliseconds(restart), Unit::Milliseconds);
         sheet.value("reset", milliseconds(by_time), Unit::Milliseconds);
         sheet.value("reset-by-loss", milliseconds(by_loss), Unit::Milliseconds);
+        note_clock(&*self.scene.running, sheet)?;
         self.scene.running.commands().into_iter().for_each(|line| sheet.command(line));
         sheet.keep("trials.txt", &trials("given loss", &found))
     }

@@ -8,7 +8,7 @@ use crate::device::{
     Change, CpuReading, CpuSource, Device, Nat64, Place, Realm, Running, Task, TaskKind, find,
 };
 use crate::experiment::contract::Line;
-use crate::experiment::measured::{Measured, measure, own};
+use crate::experiment::measured::{Measured, measure, note_clock, own};
 use crate::experiment::several::Several;
 use crate::experiment::sheet::Sheet;
 use crate::failure::{Failure, Result};
@@ -256,10 +256,13 @@ impl AtWork {
         UdpStream { ends, source, target, listens, flows, payload, trip }.run(pace, Until::Count(count))
     }
 
-    /// Command lines and configurations of the device, and of what makes the path worse.
-    pub fn commands(&self) -> Vec<String> {
+    /// Notes command lines and configurations of the device, and of what makes the path worse; and its clock, if it is on another machine.
+    pub fn describe(&self, sheet: &mut Sheet) -> Result<()> {
+        note_clock(&Several(&self.running), sheet)?;
         let path = self.bad.iter().map(|bad| bad.command().to_owned());
-        self.running.iter().flat_map(|end| end.commands()).chain(path).collect()
+        let all = self.running.iter().flat_map(|end| end.commands()).chain(path);
+        all.for_each(|line| sheet.command(line));
+        Ok(())
     }
 
     fn ends(&self) -> Result<Ends<'_>> {

@@ -3,6 +3,7 @@
 use super::pair::{CLIENT4, CLIENT6, Paced, SERVER4, SERVER6, Seen, ours, theirs};
 use crate::device::{Forward, Place, Running, Task};
 use crate::experiment::contract::{Line, Stage};
+use crate::experiment::measured::note_clock;
 use crate::experiment::sheet::Sheet;
 use crate::failure::{Failure, Result};
 use crate::load::Outcome;
@@ -20,7 +21,7 @@ use std::time::Duration;
 /// Two hosts and the device between them.
 pub struct Between {
     // Dropped first.
-    _device: Box<dyn Running>,
+    device: Box<dyn Running>,
     network: Arc<Network>,
     cores: Cores,
     scale: f64,
@@ -39,7 +40,7 @@ impl Between {
             core: line.cores.device,
         };
         let device = line.device.start(&place, &Task::Forward(Forward))?;
-        Ok(Self { _device: device, network, cores: line.cores, scale: line.asked.scale })
+        Ok(Self { device, network, cores: line.cores, scale: line.asked.scale })
     }
 
     /// What a thread on a CPU starts runs there, too.
@@ -128,6 +129,7 @@ impl Stage for Between {
             }
         }
         sheet.tester_of(&["tool-response"], &their_cost);
+        note_clock(&*self.device, sheet)?;
         let version = |program: &&str| package_version(program).unwrap_or_else(|| (*program).to_owned());
         let versions: BTreeSet<String> = tool.programs().iter().map(version).collect();
         let versions: Vec<String> = versions.into_iter().collect();

@@ -167,9 +167,13 @@ impl Stage for BetweenHosts {
             "hosts-tcp" => self.rates(ways, ("tcp", octets), sheet)?,
             _ => self.rates(ways, ("udp", octets), sheet)?,
         }
-        let commands = self.hosts.values().map(RemoteHost::text).map(str::to_owned);
-        commands.chain(self.at_work.commands()).for_each(|line| sheet.command(line));
-        Ok(())
+        for (end, host) in &self.hosts {
+            sheet.command(host.text());
+            if let Some(offset) = host.clock()? {
+                sheet.clock(Some(end), &offset);
+            }
+        }
+        self.at_work.describe(sheet)
     }
 }
 

@@ -137,8 +137,7 @@ impl Stage for Tunnel {
                 self.rates(sheet, |target| at_work.udp(target, octets, time), payload)?;
             }
         }
-        at_work.commands().into_iter().for_each(|line| sheet.command(line));
-        Ok(())
+        at_work.describe(sheet)
     }
 }
 

@@ -78,6 +78,9 @@ fn by_script() -> Result<()> {
         assert!(running.counters()?.iter().any(|(name, _)| name == "r0-rx_dropped"));
         assert!(running.commands()[0].contains("TASK="));
         // It is this machine's clock.
+        let offset = running.clock()?;
+        let is_near = offset.is_some_and(|it| it.ahead.unsigned_abs() <= 1_000_000_000);
+        assert!(is_near && offset.is_some_and(|it| !it.within.is_zero()), "{offset:?}");
         let clock = running.commands().into_iter().find_map(|line| {
             line.strip_prefix("# its clock is ")?.split_once(" ns ahead")?.0.parse::<i64>().ok()
         });
@@ -143,6 +146,10 @@ fn hosts() -> Result<()> {
             for way in ["tunnel", "ipv6", "ipv4"] {
                 let usual = if is_of_times { 0.001..1_000.0 } else { 1e5..1e12 };
                 assert!(usual.contains(&value(way)), "{way}: {sample:#?}");
+            }
+            for (end, is_there) in [("client", true), ("server", count > 1)] {
+                assert_eq!(!value(&format!("{end}-clock-ahead")).is_nan(), is_there, "{end}: {sample:#?}");
+                assert_eq!(value(&format!("{end}-clock-within")) > 0.0, is_there, "{end}: {sample:#?}");
             }
             let there = sample.commands.iter().filter(|line| line.contains(": Linux ")).count();
             assert_eq!(there, count, "{:?}", sample.commands);
