@@ -1,11 +1,14 @@
 # A Linux machine between two interfaces. Root's shell, and the commands ip, nft and sysctl, are there.
 
 settings="net.ipv4.ip_forward net.ipv6.conf.all.forwarding"
-state="/run/sixway-recipe.$INSIDE"
+state="${RUN:-/run}/sixway-recipe.$INSIDE"
 
 about() {
     echo "what=Linux"
-    echo "tasks=forwarder,nat44,6to4-relay,6to4-router,end-of-a-configured-tunnel"
+    # A site's gateway advertises its prefix.
+    site=
+    ! command -v radvd >/dev/null || site=,site-gateway
+    echo "tasks=forwarder,nat44,6to4-relay,6to4-router,end-of-a-configured-tunnel$site"
 }
 
 why_not() {
@@ -25,29 +28,50 @@ six_to_four() {
     printf '2002:%02x%02x:%02x%02x' $(echo "$1" | tr . ' ')
 }
 
+# Its prefix is that of the NAT in front of it, if there is one.
+six_to_four_tunnel() {
+    ip tunnel add sixway6 mode sit remote any local "$ADDRESS" ttl 64
+    ip address add "$(six_to_four "${NAT:-$ADDRESS}")::1/16" dev sixway6
+    ip link set sixway6 up
+    [ -z "$RELAY" ] || ip -6 route add default via "::$RELAY" dev sixway6
+}
+
+# ADDRESS or nothing: the addresses that hosts inside share.
+nat() {
+    to=masquerade
+    [ -z "$1" ] || to="snat to $1"
+    nft add table ip sixway_recipe
+    nft add chain ip sixway_recipe leaving '{ type nat hook postrouting priority srcnat; }'
+    for network in $NETWORKS; do
+        # shellcheck disable=SC2086
+        nft add rule ip sixway_recipe leaving ip saddr "$network" oifname "$OUTSIDE" $to
+    done
+    [ -n "$TUNNEL_END" ] || return 0
+    nft add chain ip sixway_recipe arriving '{ type nat hook prerouting priority dstnat; }'
+    nft add rule ip sixway_recipe arriving iifname "$OUTSIDE" ip protocol 41 dnat to "$TUNNEL_END"
+}
+
+# Hosts inside have subnet 1 of the site's prefix.
+advertise() {
+    prefix="$(six_to_four "${NAT:-$ADDRESS}"):1::/64"
+    echo "interface $INSIDE { AdvSendAdvert on; MinRtrAdvInterval 3; MaxRtrAdvInterval 4; prefix $prefix { }; };" >"$state.radvd"
+    radvd -C "$state.radvd" -p "$state.pid" -m none -u root
+}
+
 tunnel() {
     case $TASK in
-    6to4-relay | 6to4-router)
-        ip tunnel add sixway6 mode sit remote any local "$ADDRESS" ttl 64
-        ip address add "$(six_to_four "${NAT:-$ADDRESS}")::1/16" dev sixway6
-        ip link set sixway6 up
-        [ -z "$RELAY" ] || ip -6 route add default via "::$RELAY" dev sixway6
+    6to4-relay | 6to4-router) six_to_four_tunnel ;;
+    site-gateway)
+        nat "$NAT"
+        six_to_four_tunnel
+        advertise
         ;;
     end-of-a-configured-tunnel)
         ip tunnel add sixway6 mode sit remote "$REMOTE" local "$LOCAL" ttl 64
         ip link set sixway6 up
         for prefix in $PREFIXES; do ip -6 route add "$prefix" dev sixway6; done
         ;;
-    nat44)
-        to=masquerade
-        [ -z "$POOL" ] || to="snat to $POOL"
-        nft add table ip sixway_recipe
-        nft add chain ip sixway_recipe leaving '{ type nat hook postrouting priority srcnat; }'
-        for network in $NETWORKS; do
-            # shellcheck disable=SC2086
-            nft add rule ip sixway_recipe leaving ip saddr "$network" oifname "$OUTSIDE" $to
-        done
-        ;;
+    nat44) nat "$POOL" ;;
     forwarder) ;;
     *)
         echo "no such task: $TASK" >&2
@@ -68,13 +92,14 @@ start() {
 }
 
 stop() {
+    [ ! -e "$state.pid" ] || kill "$(cat "$state.pid")" 2>/dev/null
     nft delete table ip sixway_recipe 2>/dev/null
     ip link delete sixway6 2>/dev/null
     for route in $ROUTES; do ip route delete "${route%,*}" via "${route#*,}" 2>/dev/null; done
     for address in $INSIDE_ADDRESSES; do ip address delete "$address" dev "$INSIDE" 2>/dev/null; done
     for address in $OUTSIDE_ADDRESSES; do ip address delete "$address" dev "$OUTSIDE" 2>/dev/null; done
     [ ! -e "$state" ] || while read -r setting; do sysctl -q -w "$setting"; done <"$state"
-    rm -f "$state"
+    rm -f "$state" "$state.radvd" "$state.pid"
 }
 
 restart() {

@@ -1,4 +1,4 @@
-# OpenBSD's PF as a NAT44 that passes protocol 41 to a tunnel's end inside (TUNNEL_END, an address), as the paper of 2012 needs. Root's shell is there.
+# OpenBSD's PF as a NAT44 that passes protocol 41 to the end of a tunnel inside, as the paper of 2012 needs. Root's shell is there.
 
 about() {
     echo "what=OpenBSD PF, nat-to and rdr-to"
@@ -22,10 +22,11 @@ rules() {
     echo "set limit states ${STATES:-1000000}"
     echo "pass"
     [ "$TASK" = nat44 ] || return 0
+    own=${POOL:-($OUTSIDE)}
     for network in $NETWORKS; do
-        echo "match out on $OUTSIDE inet from $network nat-to ${POOL:-($OUTSIDE)}"
+        echo "match out on $OUTSIDE inet from $network nat-to $own"
     done
-    [ -z "$TUNNEL_END" ] || echo "pass in quick on $OUTSIDE inet proto ipv6 to ($OUTSIDE) rdr-to $TUNNEL_END"
+    [ -z "$TUNNEL_END" ] || echo "pass in quick on $OUTSIDE inet proto ipv6 to $own rdr-to $TUNNEL_END"
 }
 
 start() {

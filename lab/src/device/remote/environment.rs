@@ -55,7 +55,8 @@ pub(super) fn routes(network: &Network, host: &str) -> Result<String> {
     Ok(routes.join(" "))
 }
 
-fn data(task: &Task) -> Environment {
+/// The task's data.
+pub(super) fn data(task: &Task) -> Environment {
     let of = |pairs: &[(&str, String)]| {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect::<Environment>()
     };
@@ -76,7 +77,11 @@ fn data(task: &Task) -> Environment {
             let hosts: Vec<_> = task.hosts.iter().map(|(four, six)| format!("{four},{six}")).collect();
             of(&[("PREFIX", task.prefix.clone()), ("HOSTS", hosts.join(" "))])
         }
-        Task::Nat44(task) => of(&[("NETWORKS", task.inside.join(" ")), ("POOL", task.pool.join(" "))]),
+        Task::Nat44(task) => of(&[
+            ("NETWORKS", task.inside.join(" ")),
+            ("POOL", task.pool.join(" ")),
+            ("TUNNEL_END", maybe(task.tunnel_end)),
+        ]),
         Task::Nat46(task) => {
             let servers: Vec<_> = task.servers.iter().map(|(four, six)| format!("{four},{six}")).collect();
             of(&[
@@ -120,7 +125,7 @@ fn data(task: &Task) -> Environment {
             ("ADDRESS", task.address.to_string()),
             ("RELAY", task.relay.to_string()),
             ("NETWORKS", task.inside.join(" ")),
-            ("NAT", task.nat.map_or_else(String::new, |nat| nat.to_string())),
+            ("NAT", maybe(task.nat)),
         ]),
         Task::Aftr(task) => of(&[
             ("ADDRESS", task.address.to_string()),

@@ -1,8 +1,10 @@
 //! The recipes that come with the lab: parsed, and run with programs that only write down how they were called.
 
+use super::environment::data;
 use super::recipe::{ACTIONS, Environment, HOST_ACTIONS, Recipe, Transport};
-use crate::device::task::TaskKind;
+use crate::device::task::{Nat44, SiteGateway, Task, TaskKind};
 use crate::programs::make_executable;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -49,12 +51,16 @@ fn every_recipe_says_what_it_is_and_which_tasks_it_can_do() {
     }
 }
 
+fn of_pairs(pairs: &[(&str, &str)]) -> Environment {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
 /// What a recipe calls at its start, with these programs, and their arguments.
-fn calls(name: &str, programs: &[&str], given: &[(&str, &str)]) -> Vec<String> {
+fn calls(name: &str, programs: &[&str], given: &Environment) -> Vec<String> {
     calls_of("start", name, programs, given)
 }
 
-fn calls_of(action: &str, name: &str, programs: &[&str], given: &[(&str, &str)]) -> Vec<String> {
+fn calls_of(action: &str, name: &str, programs: &[&str], given: &Environment) -> Vec<String> {
     let folder = std::env::temp_dir().join(format!("sixway-recipe-{}-{action}-{name}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     for program in programs {
@@ -65,8 +71,9 @@ fn calls_of(action: &str, name: &str, programs: &[&str], given: &[(&str, &str)])
         make_executable(&path).unwrap();
     }
     let log = folder.join("log");
-    let mut environment: Environment =
-        given.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let mut environment = given.clone();
+    // Where some keep what they have changed.
+    environment.insert("RUN".to_owned(), folder.display().to_string());
     environment.insert("PATH".to_owned(), format!("{}:/usr/bin:/bin", folder.display()));
     environment.insert("LOG".to_owned(), log.display().to_string());
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("remote").join(name);
@@ -99,12 +106,12 @@ fn freebsd_becomes_the_relay_of_the_paper() {
         "ifconfig stf0 inet6 2002:5040:4ffe::1 prefixlen 16 alias",
         "ifconfig stf0 up",
     ];
-    assert_eq!(calls("freebsd-stf.sh", &["sysctl", "ifconfig", "route"], RELAY), expected);
+    assert_eq!(calls("freebsd-stf.sh", &["sysctl", "ifconfig", "route"], &of_pairs(RELAY)), expected);
 }
 
 #[test]
 fn netbsd_becomes_the_relay_of_the_paper() {
-    let said = calls("netbsd-stf.sh", &["sysctl", "ifconfig", "route"], RELAY);
+    let said = calls("netbsd-stf.sh", &["sysctl", "ifconfig", "route"], &of_pairs(RELAY));
     assert_eq!(said.first().unwrap(), "sysctl -q -w net.inet.ip.forwarding=1 net.inet6.ip6.forwarding=1");
     assert_eq!(said.last().unwrap(), "ifconfig stf0 inet6 2002:5040:4ffe::1 prefixlen 16 alias");
     assert_eq!(said.len(), 8, "{said:#?}");
@@ -115,7 +122,7 @@ fn pf_translates_as_in_the_papers() {
     let programs = ["sysctl", "ifconfig", "route", "pfctl"];
     let common = [("INSIDE", "em0"), ("OUTSIDE", "em1")];
     let nat64 = [("TASK", "nat64"), ("PREFIX", "fdb9:a0ab:af17:ffff:ffff:ffff::/96"), ("STATES", "40000")];
-    let said = calls("openbsd-pf-af-to.sh", &programs, &[&common[..], &nat64].concat());
+    let said = calls("openbsd-pf-af-to.sh", &programs, &of_pairs(&[&common[..], &nat64].concat()));
     let rules = [
         "pfctl -q -f -",
         "set limit states 40000",
@@ -123,13 +130,55 @@ fn pf_translates_as_in_the_papers() {
         "pass in quick on em0 inet6 from any to fdb9:a0ab:af17:ffff:ffff:ffff::/96 af-to inet from (em1)",
     ];
     assert!(said.windows(rules.len()).any(|lines| lines == rules), "{said:#?}");
-    let nat44 = [("TASK", "nat44"), ("NETWORKS", "192.168.1.0/24"), ("TUNNEL_END", "192.168.1.2")];
-    let said = calls("openbsd-pf-rdr-to.sh", &programs, &[&common[..], &nat44].concat());
-    let rules = [
-        "match out on em1 inet from 192.168.1.0/24 nat-to (em1)",
-        "pass in quick on em1 inet proto ipv6 to (em1) rdr-to 192.168.1.2",
-    ];
-    assert!(said.windows(rules.len()).any(|lines| lines == rules), "{said:#?}");
+    // With an address of its own, as in gateway-2012, and with that of its interface.
+    for (pool, own) in [(&["192.0.2.9"][..], "192.0.2.9"), (&[], "(em1)")] {
+        let said = calls("openbsd-pf-rdr-to.sh", &programs, &given(&common, &nat44(pool)));
+        let rules = [
+            format!("match out on em1 inet from 192.168.0.0/16 nat-to {own}"),
+            format!("pass in quick on em1 inet proto ipv6 to {own} rdr-to 192.168.2.1"),
+        ];
+        assert!(said.windows(rules.len()).any(|lines| lines == rules), "{said:#?}");
+    }
+}
+
+/// A NAT with a tunnel's end behind it.
+fn nat44(pool: &[&str]) -> Task {
+    let pool = pool.iter().map(|address| (*address).to_owned()).collect();
+    let tunnel_end = Some(Ipv4Addr::new(192, 168, 2, 1));
+    Task::Nat44(Nat44 { inside: vec!["192.168.0.0/16".to_owned()], pool, tunnel_end })
+}
+
+/// What a recipe is given of a task by the lab, and these.
+fn given(others: &[(&str, &str)], task: &Task) -> Environment {
+    let mut all = data(task);
+    all.insert("TASK".to_owned(), task.kind().key());
+    all.extend(of_pairs(others));
+    all
+}
+
+#[test]
+fn linux_passes_a_tunnel_through_its_nat() {
+    let programs = ["sysctl", "ip", "nft", "radvd"];
+    let common = [("INSIDE", "recipe0"), ("OUTSIDE", "recipe1")];
+    let rules = |task: &Task, end: &str| -> Vec<String> {
+        let said = calls("linux.sh", &programs, &given(&common, task));
+        said.into_iter().filter(|line| line.ends_with(end)).collect()
+    };
+    let arrives = "nft add rule ip sixway_recipe arriving iifname recipe1 ip protocol 41 dnat to 192.168.2.1";
+    assert_eq!(rules(&nat44(&["192.0.2.9"]), "dnat to 192.168.2.1"), [arrives]);
+    let site = SiteGateway {
+        address: Ipv4Addr::new(192, 168, 1, 1),
+        relay: Ipv4Addr::new(192, 0, 2, 2),
+        inside: vec!["192.168.0.0/16".to_owned()],
+        nat: Some(Ipv4Addr::new(192, 0, 2, 9)),
+    };
+    let leaves =
+        "nft add rule ip sixway_recipe leaving ip saddr 192.168.0.0/16 oifname recipe1 snat to 192.0.2.9";
+    assert_eq!(rules(&Task::SiteGateway(site.clone()), "192.0.2.9"), [leaves]);
+    let tunnels = "ip tunnel add sixway6 mode sit remote any local 192.168.1.1 ttl 64";
+    let advertises = "-m none -u root";
+    assert_eq!(rules(&Task::SiteGateway(site.clone()), "ttl 64"), [tunnels]);
+    assert_eq!(rules(&Task::SiteGateway(site), advertises).len(), 1);
 }
 
 #[test]
@@ -164,7 +213,7 @@ fn ios_gets_the_commands_of_a_6to4_router() {
         "ipv6 route ::/0 2002:c000:0209::1",
         "end",
     ];
-    assert_eq!(calls("ios-6to4.sh", &["ssh"], &router), expected);
+    assert_eq!(calls("ios-6to4.sh", &["ssh"], &of_pairs(&router)), expected);
 }
 
 /// PowerShell is not here: that its scripts are valid is not tested.
@@ -181,7 +230,7 @@ fn windows_gets_addresses_routes_and_an_iperf3_server_and_loses_them() {
         ("TRANSPORT", "udp"),
         ("DURATION", "3"),
     ];
-    let of = |action| calls_of(action, "host-windows.sh", &["ssh"], &host);
+    let of = |action| calls_of(action, "host-windows.sh", &["ssh"], &of_pairs(&host));
     let place = |lines: &[String], start: &str| {
         let found = lines.iter().position(|line| line.trim_start().starts_with(start));
         found.unwrap_or_else(|| panic!("{start} is not in {lines:#?}"))

@@ -231,7 +231,7 @@ fn isatap_host(task: IsatapHost) -> String {
 
 fn site_gateway(place: &Place, task: &SiteGateway) -> String {
     let pool = task.nat.iter().map(ToString::to_string).collect();
-    let mut nat = nat44(place, &Nat44 { inside: task.inside.clone(), pool });
+    let mut nat = nat44(place, &Nat44 { inside: task.inside.clone(), pool, tunnel_end: None });
     if let Some(outside) = task.nat {
         nat += &format!(
             "translate_own_tunnels = true\nstatic = [{{ protocol = \"ipv6\", inside = \"{}\", outside = \"{outside}\" }}]\n",

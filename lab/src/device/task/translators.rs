@@ -40,6 +40,8 @@ pub struct Nat44 {
     pub inside: Vec<String>,
     /// As in [`Nat64`].
     pub pool: Vec<String>,
+    /// The end of a tunnel inside. A NAT that would otherwise drop them forwards packets of protocol 41 from outside to it.
+    pub tunnel_end: Option<Ipv4Addr>,
 }
 
 /// NAT46: IPv4-only clients inside, IPv6-only servers outside.

@@ -1,7 +1,7 @@
 //! Whether the paper's statements hold today.
 
 use super::compared::{Standing, one_against_two, places, standing};
-use super::form::has_tunnel;
+use super::form::Form;
 use super::goals::goals;
 use super::published::{FORMULA, PERCENTAGES, Percentages};
 use super::scene::UNSHAPED;
@@ -80,7 +80,8 @@ fn percent(ratio: f64) -> String {
 
 /// Mbit/s of a row's background as the limit of a link counts it: its packets in frames, and in the tunnel if the device has one.
 fn of_the_link(cell: &Cell) -> f64 {
-    let is_tunnelled = find(&cell.device).is_some_and(has_tunnel);
+    let form = Form::of(cell.at("form"));
+    let is_tunnelled = find(&cell.device).zip(form).is_some_and(|(device, form)| form.has_tunnel(device));
     on_link(cell.at("background"), cell.at("packet").max(1.0), is_tunnelled)
 }
 

@@ -69,17 +69,28 @@ impl Form {
         }
     }
 
+    /// Whether IPv6 passes the boxes in a tunnel with this device; else only what needs none passes them. Of a device on another machine there is one, and
+    /// another device has the tunnel in front of its NAT, or the NAT in front of its tunnel.
+    pub fn has_tunnel(self, device: &dyn Device) -> bool {
+        let with_another = match self {
+            Self::Decoupled => plays(device, TaskKind::Nat44),
+            Self::LinuxNat => plays(device, TaskKind::Router6to4),
+            Self::CoLocated | Self::CoLocatedThrough | Self::LinuxSix => false,
+        };
+        plays(device, TaskKind::SiteGateway) || (is_remote(device) && with_another)
+    }
+
     /// What a device does on the boxes and at the far site, in the order in which it is started; `None` if it cannot.
     pub fn parts(self, device: &'static dyn Device) -> Option<Vec<Part>> {
         if plays(device, TaskKind::Forward) {
             return self.plain(device);
         }
         let gateway = |device, task| Part { host: "gateway", device, task };
-        let nat = |device| gateway(device, nat());
-        if !has_tunnel(device) {
+        if !self.has_tunnel(device) {
             let is_own = matches!(self, Self::CoLocated | Self::Decoupled);
-            return (is_own && plays(device, TaskKind::Nat44)).then(|| vec![nat(device)]);
+            return (is_own && plays(device, TaskKind::Nat44)).then(|| vec![gateway(device, nat(None))]);
         }
+        let nat = |device| gateway(device, nat(Some(BETWEEN)));
         let (six, linux_nat) = (router_of(device)?, linux(device, TaskKind::Nat44)?);
         let far = Part { host: "far", device: six, task: router(FAR, NOBODY, None) };
         let inner = |device| Part { host: "inner", device, task: router(BETWEEN, FAR, Some(NAT)) };
@@ -89,6 +100,10 @@ impl Form {
             Self::CoLocated => vec![far, gateway(device, site(device, None)?)],
             Self::CoLocatedThrough => vec![far, gateway(device, site(device, Some(NAT))?)],
             Self::Decoupled => vec![far, nat(own_nat?), inner(six)],
+            Self::LinuxNat if is_remote(device) => {
+                let own_six = plays(device, TaskKind::Router6to4).then_some(device);
+                vec![far, nat(linux_nat), inner(own_six?)]
+            }
             Self::LinuxNat if !is_linux => vec![far, nat(linux_nat), inner(six)],
             Self::LinuxSix if !is_linux => {
                 vec![far, nat(own_nat?), inner(linux(device, TaskKind::Router6to4)?)]
@@ -111,17 +126,22 @@ impl Form {
 /// The name of Linux' whole gateway.
 const LINUX: &str = "linux-site-gateway";
 
-/// Whether a device has a tunnel; else only what needs none passes it.
-pub fn has_tunnel(device: &dyn Device) -> bool {
-    plays(device, TaskKind::SiteGateway)
+/// The 6to4 router of a device on another machine, of which there is one: at the far site, and behind its NAT.
+const PARTNER: &str = "sixway";
+
+fn is_remote(device: &dyn Device) -> bool {
+    device.card().realm == Realm::Remote
 }
 
 fn plays(device: &dyn Device, task: TaskKind) -> bool {
     device.tasks().contains(&task)
 }
 
-/// The 6to4 router for this device: itself, or the tunnel of Linux' gateway.
+/// The 6to4 router for this device: itself, the tunnel of Linux' gateway, or the partner.
 fn router_of(device: &'static dyn Device) -> Option<&'static dyn Device> {
+    if is_remote(device) {
+        return find(PARTNER);
+    }
     if plays(device, TaskKind::Router6to4) { Some(device) } else { linux(device, TaskKind::Router6to4) }
 }
 
@@ -136,8 +156,8 @@ fn linux(device: &dyn Device, task: TaskKind) -> Option<&'static dyn Device> {
     find(name).filter(|found| plays(*found, task))
 }
 
-fn nat() -> Task {
-    Task::Nat44(Nat44 { inside: vec![INSIDE.to_owned()], pool: vec![NAT.to_string()] })
+fn nat(tunnel_end: Option<Ipv4Addr>) -> Task {
+    Task::Nat44(Nat44 { inside: vec![INSIDE.to_owned()], pool: vec![NAT.to_string()], tunnel_end })
 }
 
 fn router(address: Ipv4Addr, relay: Ipv4Addr, nat: Option<Ipv4Addr>) -> Task {
@@ -153,10 +173,68 @@ fn site(device: &dyn Device, nat: Option<Ipv4Addr>) -> Option<Task> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::{Card, Needs, Place, Running};
+    use crate::failure::{Failure, Result};
 
     fn hosts(device: &str, form: Form) -> Vec<(&'static str, &'static str)> {
         let parts = find(device).and_then(|device| form.parts(device)).unwrap_or_default();
         parts.iter().map(|part| (part.host, part.device.card().name)).collect()
+    }
+
+    /// A device on another machine.
+    struct Elsewhere(&'static [TaskKind]);
+
+    static CARD: Card =
+        Card { name: "elsewhere", what: "a device", realm: Realm::Remote, needs: Needs::NAMESPACE };
+
+    impl Device for Elsewhere {
+        fn card(&self) -> &Card {
+            &CARD
+        }
+
+        fn tasks(&self) -> &[TaskKind] {
+            self.0
+        }
+
+        fn version(&self) -> Result<String> {
+            Ok(String::new())
+        }
+
+        fn start(&self, _place: &Place, _task: &Task) -> Result<Box<dyn Running>> {
+            Err(Failure::Unexpected("it does not exist".to_owned()))
+        }
+    }
+
+    #[test]
+    fn a_device_on_another_machine_is_one_box_and_sixway_the_others() {
+        static NAT44: Elsewhere = Elsewhere(&[TaskKind::Nat44]);
+        static ROUTER: Elsewhere = Elsewhere(&[TaskKind::Router6to4]);
+        static SITE: Elsewhere = Elsewhere(&[TaskKind::Nat44, TaskKind::Router6to4, TaskKind::SiteGateway]);
+        let boxes = |device: &'static Elsewhere| {
+            Form::ALL.map(|form| {
+                let parts = form.parts(device).unwrap_or_default();
+                let names: Vec<_> = parts.iter().map(|part| part.device.card().name).collect();
+                let is_alone = names.len() == 1;
+                assert!(names.is_empty() || form.has_tunnel(device) != is_alone, "{form:?}: {names:?}");
+                names.join(" ")
+            })
+        };
+        let (two, linux_nat) = ("sixway elsewhere sixway", "sixway kernel-masquerade elsewhere");
+        assert_eq!(boxes(&NAT44), ["elsewhere", two, "", "", ""]);
+        assert_eq!(boxes(&ROUTER), ["", "", "", linux_nat, ""]);
+        let one = "sixway elsewhere";
+        assert_eq!(boxes(&SITE), [one, two, one, linux_nat, ""]);
+    }
+
+    #[test]
+    fn a_nat_knows_the_end_of_the_tunnel_behind_it() {
+        let ends = |device: &str, form: Form| -> Vec<_> {
+            let parts = find(device).and_then(|device| form.parts(device)).unwrap_or_default();
+            parts.iter().filter_map(|part| part.task.nat44(device).ok()?.tunnel_end).collect()
+        };
+        assert_eq!(ends("sixway", Form::Decoupled), [BETWEEN]);
+        assert_eq!(ends("sixway", Form::LinuxNat), [BETWEEN]);
+        assert_eq!(ends("kernel-masquerade", Form::Decoupled), [Ipv4Addr::UNSPECIFIED; 0]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The plan of measurements, and the description.
 
 use super::findings::findings;
-use super::form::{Form, has_tunnel};
+use super::form::Form;
 use super::published::{HEADLINES, PUBLISHED};
 use super::scene::UNSHAPED;
 use super::stage::Site;
@@ -137,6 +137,8 @@ const LINEUP: &[Entry] = &[
     },
     Entry { task: TaskKind::Nat44, usual: &["kernel-masquerade"] },
     Entry { task: TaskKind::Forward, usual: &["kernel", "guest-plain"] },
+    // On another machine, behind Linux' NAT.
+    Entry { task: TaskKind::Router6to4, usual: &[] },
 ];
 
 /// Devices that Sixway is compared with.
@@ -289,10 +291,12 @@ const UNSEEN: &[&str] = &["sixway-xdp", "sixway-xdp-poll"];
 /// forms. What has no tunnel is measured with what needs none; plain forwarding with both.
 fn plays(device: &'static dyn Device, series: &str, at: &BTreeMap<String, f64>) -> bool {
     let number = |axis: &str| at.get(axis).copied().unwrap_or(0.0);
-    let has_part = Form::of(number("form")).is_some_and(|form| form.parts(device).is_some());
+    let form = Form::of(number("form"));
+    let has_part = form.is_some_and(|form| form.parts(device).is_some());
+    let has_tunnel = form.is_some_and(|form| form.has_tunnel(device));
     let needs_tunnel = series == "outer" || (number("version") == 6.0 && !device.is_plain());
     let is_unseen = series == "outer" && (device.is_plain() || UNSEEN.contains(&device.card().name));
-    has_part && (has_tunnel(device) || !needs_tunnel) && !is_unseen
+    has_part && (has_tunnel || !needs_tunnel) && !is_unseen
 }
 
 impl Experiment for Gateway2012 {

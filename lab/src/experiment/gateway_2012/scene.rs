@@ -1,6 +1,6 @@
 //! A site's boxes at work, with links of a rate.
 
-use super::form::{Form, has_tunnel};
+use super::form::Form;
 use super::topology::{Path, bare, links, network, through};
 use crate::device::{Device, Place, Running};
 use crate::experiment::contract::Line;
@@ -51,7 +51,7 @@ impl Scene {
         let parts = form
             .parts(device)
             .ok_or_else(|| Failure::Unexpected(format!("{} has no part in {form:?}", device.card().name)))?;
-        let has_tunnel = has_tunnel(device);
+        let has_tunnel = form.has_tunnel(device);
         let network = Arc::new(network(form, device.is_plain(), line.cores)?);
         let (mut boxes, mut far) = (Vec::new(), Vec::new());
         for part in parts {

@@ -69,7 +69,11 @@ impl Way {
                 let pool = if device.has_pool() { vec![POOL.to_owned()] } else { Vec::new() };
                 Task::Nat64(Nat64 { prefix: PREFIX.to_owned(), pool, sessions: None })
             }
-            Self::Nat44 => Task::Nat44(Nat44 { inside: vec!["198.18.0.0/16".to_owned()], pool: Vec::new() }),
+            Self::Nat44 => Task::Nat44(Nat44 {
+                inside: vec!["198.18.0.0/16".to_owned()],
+                pool: Vec::new(),
+                tunnel_end: None,
+            }),
             Self::SixToFour => Task::Router6to4(Router6to4 { address: DEVICE4, relay: SERVER4, nat: None }),
             Self::Native => Task::Forward(Forward),
         }

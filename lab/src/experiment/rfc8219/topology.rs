@@ -107,7 +107,7 @@ impl Scene {
                 [four, six],
             )
         } else if tasks.contains(&TaskKind::Nat44) {
-            let task = Nat44 { inside: vec!["198.18.0.0/16".to_owned()], pool: Vec::new() };
+            let task = Nat44 { inside: vec!["198.18.0.0/16".to_owned()], pool: Vec::new(), tunnel_end: None };
             (Task::Nat44(task), FAR4.into(), [four, four])
         } else {
             (Task::Forward(Forward), FAR6.into(), [six, six])

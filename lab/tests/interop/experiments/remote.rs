@@ -12,12 +12,14 @@ use crate::Interop;
 use sixway_lab::device::remote::{Remote, Request};
 use sixway_lab::device::{self, Device, MemoryReading, TaskKind};
 use sixway_lab::experiment::Tunnel2012;
-use sixway_lab::failure::{Failure, Result};
+use sixway_lab::failure::{Asking as _, Failure, Result};
 use sixway_lab::interrupt;
 use sixway_lab::probe::ping;
-use sixway_lab::results::{Asked, Machine, Verdict};
+use sixway_lab::programs::make_executable;
+use sixway_lab::results::{Asked, Machine, Verdict, read};
 use sixway_lab::topology::Network;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 pub const TESTS: &[Interop] = &[
@@ -26,6 +28,11 @@ pub const TESTS: &[Interop] = &[
         "hosts_on_other_machines_send_and_receive_through_a_tunnel",
         &["sixway", "ping", "iperf3"],
         hosts,
+    ),
+    Interop::new(
+        "a_remote_device_by_ssh_is_one_of_the_boxes_of_a_site",
+        &["sixway", "ping", "nft", "tc", "ethtool", "tcpdump"],
+        by_ssh,
     ),
     Interop::new("interfaces_given_to_the_lab_come_back", &["ping", "nft"], come_back),
 ];
@@ -86,6 +93,47 @@ fn by_script() -> Result<()> {
         });
         assert!(clock.is_some_and(|ahead| ahead.abs() < 1_000_000_000), "{:?}", running.commands());
     }
+    Ok(())
+}
+
+/// What the lab calls in place of ssh: the host is a namespace.
+const SSH: &str = "#!/bin/sh
+while [ \"${1#-}\" != \"$1\" ]; do shift 2; done
+namespace=${1#*@}
+shift
+exec ip netns exec \"$namespace\" sh -c \"$*\"
+";
+
+/// The whole lab, with another program first in its path. The device is the NAT in front of Sixway's tunnel: this kernel may have no 6to4.
+fn by_ssh() -> Result<()> {
+    let (machines, _) = remote()?;
+    let ssh = machines.file("ssh", SSH)?;
+    make_executable(&ssh)?;
+    let recipe = Path::new(env!("CARGO_MANIFEST_DIR")).join("remote/linux.sh");
+    let (bench, its) = (machines.host("bench")?.name(), machines.host("box")?.name());
+    let request = format!(
+        "box=ssh:root@{its},recipe={},inside={bench}/e0,outside={bench}/e1,inside-there=r0,outside-there=r1",
+        recipe.display()
+    );
+    let out = machines.folder().join("results");
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut lab = Command::new(env!("CARGO_BIN_EXE_sixway-lab"));
+    lab.args(["run", "gateway-2012", "--quick", "--repeats", "1", "--devices", "box", "--remote", &request]);
+    lab.args(["--set", "series=outer", "--set", "forms=2", "--out"]).arg(&out);
+    lab.env("PATH", format!("{}:{path}", machines.folder().display()));
+    let finished = lab.output().asking(|| "starting the lab".to_owned())?;
+    assert!(finished.status.success(), "{}", String::from_utf8_lossy(&finished.stderr));
+    let samples = read(&out)?.samples;
+    assert_eq!(samples.len(), 1, "{samples:#?}");
+    let value = |name: &str| samples[0].values.get(name).map_or(f64::NAN, |value| value.value);
+    assert_eq!([value("answered"), value("nat-address"), value("back")], [5.0; 3], "{samples:#?}");
+    assert!(value("clock-ahead").abs() < 1_000.0 && value("clock-within") > 0.0, "{samples:#?}");
+    assert!(
+        samples[0].commands.iter().any(|line| line.contains("TUNNEL_END=\"192.168.2.1\"")),
+        "{samples:#?}"
+    );
+    let table = std::fs::read_to_string(out.join("data.csv")).unwrap_or_default();
+    assert!(table.contains("clock-ahead") && table.contains("clock-within"), "{table}");
     Ok(())
 }
 

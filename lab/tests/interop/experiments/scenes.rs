@@ -147,7 +147,7 @@ fn clat() -> Result<Scene> {
 
 fn nat44() -> Result<Scene> {
     let network = network(&[&IN4, &OUT4], &[BY4])?;
-    let task = Nat44 { inside: vec!["192.0.2.0/24".to_owned()], pool: Vec::new() };
+    let task = Nat44 { inside: vec!["192.0.2.0/24".to_owned()], pool: Vec::new(), tunnel_end: None };
     Ok(scene(network, Task::Nat44(task), &[], &[("client", "203.0.113.2")]))
 }
 
