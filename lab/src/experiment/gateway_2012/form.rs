@@ -119,7 +119,11 @@ impl Form {
             Self::Decoupled => &["far", "gateway", "inner"],
             Self::CoLocatedThrough | Self::LinuxNat | Self::LinuxSix => return None,
         };
-        Some(hosts.iter().map(|host| Part { host, device, task: Task::Forward(Forward) }).collect())
+        let other = if is_remote(device) { find(PLAIN)? } else { device };
+        let who = |host: &str| if host == "gateway" { device } else { other };
+        Some(
+            hosts.iter().map(|host| Part { host, device: who(host), task: Task::Forward(Forward) }).collect(),
+        )
     }
 }
 
@@ -128,6 +132,9 @@ const LINUX: &str = "linux-site-gateway";
 
 /// The 6to4 router of a device on another machine, of which there is one: at the far site, and behind its NAT.
 const PARTNER: &str = "sixway";
+
+/// The same for plain forwarding.
+const PLAIN: &str = "kernel";
 
 fn is_remote(device: &dyn Device) -> bool {
     device.card().realm == Realm::Remote
@@ -210,15 +217,17 @@ mod tests {
         static NAT44: Elsewhere = Elsewhere(&[TaskKind::Nat44]);
         static ROUTER: Elsewhere = Elsewhere(&[TaskKind::Router6to4]);
         static SITE: Elsewhere = Elsewhere(&[TaskKind::Nat44, TaskKind::Router6to4, TaskKind::SiteGateway]);
+        static FORWARDING: Elsewhere = Elsewhere(&[TaskKind::Forward]);
         let boxes = |device: &'static Elsewhere| {
             Form::ALL.map(|form| {
                 let parts = form.parts(device).unwrap_or_default();
                 let names: Vec<_> = parts.iter().map(|part| part.device.card().name).collect();
-                let is_alone = names.len() == 1;
-                assert!(names.is_empty() || form.has_tunnel(device) != is_alone, "{form:?}: {names:?}");
+                let has_tunnel = names.contains(&PARTNER);
+                assert!(names.is_empty() || form.has_tunnel(device) == has_tunnel, "{form:?}: {names:?}");
                 names.join(" ")
             })
         };
+        assert_eq!(boxes(&FORWARDING), ["kernel elsewhere", "kernel elsewhere kernel", "", "", ""]);
         let (two, linux_nat) = ("sixway elsewhere sixway", "sixway kernel-masquerade elsewhere");
         assert_eq!(boxes(&NAT44), ["elsewhere", two, "", "", ""]);
         assert_eq!(boxes(&ROUTER), ["", "", "", linux_nat, ""]);

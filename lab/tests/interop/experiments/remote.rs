@@ -118,16 +118,44 @@ fn by_ssh() -> Result<()> {
     let out = machines.folder().join("results");
     let path = std::env::var("PATH").unwrap_or_default();
     let mut lab = Command::new(env!("CARGO_BIN_EXE_sixway-lab"));
-    lab.args(["run", "gateway-2012", "--quick", "--repeats", "1", "--devices", "box", "--remote", &request]);
-    lab.args(["--set", "series=outer", "--set", "forms=2", "--out"]).arg(&out);
+    lab.args([
+        "run",
+        "gateway-2012",
+        "--quick",
+        "--repeats",
+        "1",
+        "--devices",
+        "box,box-plain",
+        "--remote",
+        &request,
+    ]);
+    lab.args([
+        "--set",
+        "series=outer,cpu",
+        "--set",
+        "forms=2",
+        "--set",
+        "versions=6",
+        "--set",
+        "background=2",
+        "--out",
+    ])
+    .arg(&out);
     lab.env("PATH", format!("{}:{path}", machines.folder().display()));
     let finished = lab.output().asking(|| "starting the lab".to_owned())?;
     assert!(finished.status.success(), "{}", String::from_utf8_lossy(&finished.stderr));
     let samples = read(&out)?.samples;
-    assert_eq!(samples.len(), 1, "{samples:#?}");
-    let value = |name: &str| samples[0].values.get(name).map_or(f64::NAN, |value| value.value);
-    assert_eq!([value("answered"), value("nat-address"), value("back")], [5.0; 3], "{samples:#?}");
-    assert!(value("clock-ahead").abs() < 1_000.0 && value("clock-within") > 0.0, "{samples:#?}");
+    let names: Vec<_> = samples.iter().map(|it| (it.cell.series.as_str(), it.cell.device.as_str())).collect();
+    assert_eq!(names, [("outer", "box"), ("cpu", "box"), ("cpu", "box-plain")]);
+    for sample in &samples {
+        let value = |name: &str| sample.values.get(name).map_or(f64::NAN, |value| value.value);
+        assert!(value("clock-ahead").abs() < 1_000.0 && value("clock-within") > 0.0, "{sample:#?}");
+        let [reached, expected] = match sample.cell.series.as_str() {
+            "outer" => [[value("answered"), value("nat-address"), value("back")], [5.0; 3]],
+            _ => [[value("arrived"), value("background-lost"), 0.0], [value("sent"), 0.0, 0.0]],
+        };
+        assert_eq!(reached, expected, "{sample:#?}");
+    }
     assert!(
         samples[0].commands.iter().any(|line| line.contains("TUNNEL_END=\"192.168.2.1\"")),
         "{samples:#?}"
