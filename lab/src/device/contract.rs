@@ -43,6 +43,11 @@ pub trait Device: Send + Sync {
     /// It does not know the task, or does not start.
     fn start(&self, place: &Place, task: &Task) -> Result<Box<dyn Running>>;
 
+    /// Whether the timers of its control planes can be set: those of a client, a host or a router in a [`Task`].
+    fn has_timers(&self) -> bool {
+        false
+    }
+
     /// Whether it can be given a number of workers.
     fn has_workers(&self) -> bool {
         false

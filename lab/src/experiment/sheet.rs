@@ -73,9 +73,9 @@ impl Sheet {
         self.values.insert("memory".to_owned(), value);
     }
 
-    /// Why a value cannot be measured.
-    pub fn not_measurable(&mut self, name: &str, why: &str) {
-        self.not_measurable.insert(name.to_owned(), why.to_owned());
+    /// Notes why a value cannot be measured.
+    pub fn not_measurable(&mut self, name: &str, why: impl Into<String>) {
+        self.not_measurable.insert(name.to_owned(), why.into());
     }
 
     /// Times of many packets, recorded in nanoseconds and written in milliseconds; the whole histogram goes to a file `NAME.json`, as pairs

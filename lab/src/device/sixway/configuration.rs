@@ -215,17 +215,23 @@ fn ip_in_ip(task: &IpInIp) -> String {
 }
 
 fn isatap_router(task: &IsatapRouter) -> String {
+    let IsatapRouter { address, prefix, lifetime } = task;
+    let lifetime = lifetime.map(|it| {
+        let seconds = it.as_secs();
+        format!("max_interval = \"{} s\"\nrouter_lifetime = \"{seconds} s\"\n", seconds / 2)
+    });
     format!(
-        "\n[isatap]\nrole = \"router\"\naddress = \"{}\"\nprefix = \"{}\"\nmtu = 1480\n\n\
-         [router_advertisement]\nover = \"isatap\"\n",
-        task.address, task.prefix
+        "\n[isatap]\nrole = \"router\"\naddress = \"{address}\"\nprefix = \"{prefix}\"\nmtu = 1480\n\n\
+         [router_advertisement]\nover = \"isatap\"\n{}",
+        lifetime.unwrap_or_default()
     )
 }
 
 fn isatap_host(task: IsatapHost) -> String {
-    let IsatapHost { address, router } = task;
+    let IsatapHost { address, router, is_eager } = task;
+    let least = if is_eager { "min_solicit_interval = \"4 s\"\n" } else { "" };
     format!(
-        "\n[isatap]\nrole = \"host\"\naddress = \"{address}\"\npotential_routers = [\"{router}\"]\nmtu = 1480\n"
+        "\n[isatap]\nrole = \"host\"\naddress = \"{address}\"\npotential_routers = [\"{router}\"]\nmtu = 1480\n{least}"
     )
 }
 
@@ -266,10 +272,11 @@ fn leases(place: &Place) -> String {
 }
 
 fn concentrator(place: &Place, task: &Concentrator) -> String {
-    let Concentrator { address, clients, pool } = task;
+    let Concentrator { address, clients, pool, lease } = task;
+    let time = lease.map(|it| format!("lease_time = \"{} s\"\n", it.as_secs())).unwrap_or_default();
     format!(
         "\n[four_over_six]\nrole = \"concentrator\"\naddresses = [\"{address}\"]\npool = {pool:?}\n\
-         clients = [\"{clients}\"]\n{}",
+         clients = [\"{clients}\"]\n{time}{}",
         leases(place)
     )
 }
@@ -300,10 +307,12 @@ fn teredo_server(task: TeredoServer) -> String {
 fn teredo_client(place: &Place, task: TeredoClient) -> String {
     let second = Ipv4Addr::from_bits(task.server.to_bits().wrapping_add(1));
     let link = place.outside.first().copied().unwrap_or_default();
+    let interval = task.interval.map(|it| format!("interval = \"{} s\"\n", it.as_secs()));
     format!(
         "\n[teredo_client]\ninterface = \"{link}\"\nservers = [{{ address = \"{}\", secondary = \"{second}\" }}]\n\
-         firewall = false\n",
-        task.server
+         firewall = false\n{}",
+        task.server,
+        interval.unwrap_or_default()
     )
 }
 

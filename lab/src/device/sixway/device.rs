@@ -119,6 +119,10 @@ impl Device for Sixway {
         self.launch(place, configuration, place.core.into_iter().collect())
     }
 
+    fn has_timers(&self) -> bool {
+        true
+    }
+
     /// Workers do not see what the fast path forwards.
     fn has_workers(&self) -> bool {
         self.hook.is_none()

@@ -1,6 +1,7 @@
 //! Tasks of IPv4 over an IPv6 network.
 
 use std::net::Ipv6Addr;
+use std::time::Duration;
 
 /// The AFTR of DS-Lite (RFC 6333): softwires inside, IPv4 outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub struct Concentrator {
     pub clients: String,
     /// IPv4 addresses for leases, routed to the device.
     pub pool: Vec<String>,
+    /// The time of a lease, if not the device's default.
+    pub lease: Option<Duration>,
 }
 
 /// A host of 4over6 that leases its IPv4 address.

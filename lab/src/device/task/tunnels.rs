@@ -1,6 +1,7 @@
 //! Tasks of tunnels between IPv4 and IPv6, and of gateways that have them. Tunnels over IPv4 have an MTU of 1,480 octets.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
 
 /// A 6to4 relay (RFC 3056 §5.2) between 6to4 hosts inside and native IPv6 outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +59,8 @@ pub struct IsatapRouter {
     pub address: Ipv4Addr,
     /// The hosts' prefix, 64 bits long.
     pub prefix: String,
+    /// How long hosts keep the router, if not for the device's default.
+    pub lifetime: Option<Duration>,
 }
 
 /// An ISATAP host. Its router is at work before it.
@@ -67,6 +70,8 @@ pub struct IsatapHost {
     pub address: Ipv4Addr,
     /// The router's.
     pub router: Ipv4Addr,
+    /// Whether it solicits as often as it may, and not at most every two minutes.
+    pub is_eager: bool,
 }
 
 /// A site's gateway with one IPv4 address: NAT44, 6to4 router, and router advertisements on the first link inside, whose prefix is the
@@ -105,4 +110,6 @@ pub struct TeredoServer {
 pub struct TeredoClient {
     /// The server's first address.
     pub server: Ipv4Addr,
+    /// The refresh interval, if not the device's default.
+    pub interval: Option<Duration>,
 }

@@ -2,7 +2,7 @@
 
 use crate::device::Device;
 use crate::experiment::sheet::Sheet;
-use crate::experiment::three_routers::{AtWork, Renewal, Way};
+use crate::experiment::three_routers::{AtWork, Interval, Renewal, Timers, Way};
 use crate::failure::Result;
 use crate::measure::{Capture, Captured};
 use crate::results::Unit;
@@ -13,6 +13,13 @@ use std::time::{Duration, Instant};
 /// Ports of DHCPv6, and the messages that carry DHCPv4 (RFC 7341 §6.1, §6.2: DHCPV4-QUERY and DHCPV4-RESPONSE).
 const DHCPV6: [u16; 2] = [546, 547];
 const DHCPV4_IN_DHCPV6: [u8; 2] = [20, 21];
+/// A mechanism without messages of its own is idle for this time at least.
+const LEAST: Duration = Duration::from_secs(1);
+/// One renewal of a lease takes this time with short timers.
+const LEASE: Duration = Duration::from_secs(30);
+/// What a message and its answer take.
+const ANSWER: Duration = Duration::from_millis(200);
+const HOUR: Duration = Duration::from_secs(3_600);
 /// Kinds of messages in ICMPv4.
 const ECHO4: [u8; 2] = [8, 0];
 
@@ -55,6 +62,14 @@ impl Message {
             Some(6) => Ipv6Header::split_quoted(packet)
                 .map_or(Self::Other, |(header, payload)| Self::under(header.next_header, payload)),
             _ => Self::Other,
+        }
+    }
+
+    /// Whether it is one that an idle mechanism sends at intervals, and not because of traffic before.
+    const fn is_periodic(self) -> bool {
+        match self {
+            Self::Solicitation | Self::Advertisement | Self::Bubble | Self::Lease => true,
+            Self::Neighbour | Self::Echo | Self::Other => false,
         }
     }
 
@@ -125,8 +140,53 @@ fn count(packets: &[Captured], sheet: &mut Sheet) {
     }
 }
 
+/// How long a mechanism is idle: a minute at scale 1, and at least one to three of its short intervals, those of leases one.
+pub fn idle_time(way: Way, scale: f64) -> Duration {
+    let least = way.interval().map_or(LEAST, |interval| {
+        let some = interval.short.mul_f64((300.0 * scale).clamp(1.0, 3.0));
+        some.min(interval.short.max(LEASE)) + ANSWER
+    });
+    Duration::from_secs_f64((60.0 * scale).clamp(0.0, 60.0)).max(least)
+}
+
+/// What is counted of messages at intervals becomes that of an hour by this factor with the default timers; an error is the reason why there is
+/// none.
+fn an_hour(interval: Option<Interval>, has_timers: bool, took: Duration) -> std::result::Result<f64, String> {
+    let factor = HOUR.as_secs_f64() / took.as_secs_f64().max(1e-9);
+    match interval {
+        None => Ok(factor),
+        Some(Interval { usual, short }) if has_timers => Ok(factor * short.div_duration_f64(usual)),
+        Some(Interval { usual, .. }) if took >= 2 * usual => Ok(factor),
+        Some(Interval { usual, .. }) => {
+            let (took, usual) = (took.as_secs_f64(), usual.as_secs());
+            Err(format!(
+                "its timers are not set, and {took:.0} s are less than twice its interval of {usual} s"
+            ))
+        }
+    }
+}
+
+/// The intervals between messages, and how many messages and octets an hour follow for the default ones.
+fn note_hour(packets: &[Captured], (way, has_timers): (Way, bool), took: Duration, sheet: &mut Sheet) {
+    if let Some(Interval { usual, short }) = way.interval() {
+        let used = if has_timers { short } else { usual };
+        sheet.value("interval", used.as_secs_f64() * 1e3, Unit::Milliseconds);
+        sheet.value("usual-interval", usual.as_secs_f64() * 1e3, Unit::Milliseconds);
+    }
+    let periodic = || packets.iter().filter(|seen| Message::of(&seen.packet).is_periodic());
+    let octets: usize = periodic().map(|seen| seen.packet.len()).sum();
+    let counts =
+        [("packets-an-hour", periodic().count(), Unit::Count), ("octets-an-hour", octets, Unit::Octets)];
+    match an_hour(way.interval(), has_timers, took) {
+        Ok(factor) => {
+            counts.iter().for_each(|(name, count, unit)| sheet.value(name, *count as f64 * factor, *unit))
+        }
+        Err(why) => counts.iter().for_each(|(name, ..)| sheet.not_measurable(name, why.clone())),
+    }
+}
+
 /// Messages and CPU time of an idle mechanism.
-pub fn idle(at_work: &AtWork, time: Duration, sheet: &mut Sheet) -> Result<()> {
+pub fn idle(at_work: &AtWork, device: &dyn Device, time: Duration, sheet: &mut Sheet) -> Result<()> {
     let (host, link) = place(at_work.way());
     let (_, cost, _) = at_work.metered(|| at_work.echo(at_work.way().target(), 56, 2))?;
     sheet.tester(cost);
@@ -134,10 +194,13 @@ pub fn idle(at_work: &AtWork, time: Duration, sheet: &mut Sheet) -> Result<()> {
     let (start, before) = (Instant::now(), at_work.spent()?);
     std::thread::sleep(time);
     let spent = at_work.spent()?.saturating_sub(before);
-    let took = start.elapsed().as_secs_f64().max(1e-9);
-    sheet.value("idle", took * 1e3, Unit::Milliseconds);
-    sheet.value("cpu", spent.as_secs_f64() / took, Unit::Cores);
-    count(&capture.end()?, sheet);
+    let took = start.elapsed();
+    sheet.value("idle", took.as_secs_f64() * 1e3, Unit::Milliseconds);
+    sheet.value("cpu", spent.as_secs_f64() / took.as_secs_f64().max(1e-9), Unit::Cores);
+    let packets = capture.end()?;
+    count(&packets, sheet);
+    let has_timers = at_work.timers() == Timers::Short && device.has_timers();
+    note_hour(&packets, (at_work.way(), has_timers), took, sheet);
     Ok(())
 }
 
@@ -203,6 +266,38 @@ mod tests {
         let value = |name: &str| sheet.values()[name].value;
         assert_eq!([value("packets"), value("octets")], [3.0, (2 * bubble.len() + ping.len()) as f64]);
         assert_eq!([value("bubbles"), value("echoes"), value("others")], [2.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn an_idle_mechanism_with_messages_is_watched_for_some_of_its_intervals() {
+        let seconds = |way: Way, scale| idle_time(way, scale).as_secs_f64();
+        assert_eq!([0.001, 0.02, 1.0].map(|scale| seconds(Way::SixToFour, scale)), [1.0, 1.2, 60.0]);
+        assert_eq!([0.001, 0.02, 1.0].map(|scale| seconds(Way::Teredo, scale)), [5.2, 15.2, 60.0]);
+        assert_eq!([0.001, 0.02, 1.0].map(|scale| seconds(Way::FourOverSix, scale)), [30.2, 30.2, 60.0]);
+        for way in Way::EVERY {
+            let Some(interval) = way.interval() else { continue };
+            assert!(interval.short < interval.usual && idle_time(way, 0.0) > interval.short, "{way:?}");
+        }
+    }
+
+    #[test]
+    fn messages_an_hour_follow_for_the_default_timers() {
+        let [source, destination] = HOSTS;
+        let bubble = teredo(&[], &ipv6(source, destination, protocol::NO_NEXT_HEADER, &[]));
+        let ping = over4(protocol::IPV6, &echo_request(source, destination, [1, 1], 16));
+        let all = [&bubble, &ping].map(|packet| Captured { time: Duration::ZERO, packet: packet.clone() });
+        let of = |way, has_timers, seconds| {
+            let mut sheet = Sheet::new(std::path::PathBuf::new());
+            note_hour(&all, (way, has_timers), Duration::from_secs(seconds), &mut sheet);
+            ["packets-an-hour", "octets-an-hour", "interval", "usual-interval"]
+                .map(|name| sheet.values().get(name).map(|it| it.value))
+        };
+        // One bubble in 5 s at intervals of 5 s is 720 an hour, and 120 at intervals of 30 s; the echo request comes of traffic.
+        let octets = 120.0 * bubble.len() as f64;
+        assert_eq!(of(Way::Teredo, true, 5), [Some(120.0), Some(octets), Some(5e3), Some(3e4)]);
+        assert_eq!(of(Way::Teredo, false, 60)[..3], [Some(60.0), Some(octets / 2.0), Some(3e4)]);
+        assert_eq!(of(Way::Teredo, false, 59)[..3], [None, None, Some(3e4)], "less than two intervals");
+        assert_eq!(of(Way::SixToFour, true, 60), [Some(60.0), Some(octets / 2.0), None, None]);
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! The mechanisms over more hops, with background traffic, and while they are idle.
 
-use super::control::{idle, start};
+use super::control::{idle, idle_time, start};
 use super::narrow::{NARROW, narrow};
 use super::stage::{Kind, NATIVE};
 use crate::device::{Device, find};
 use crate::experiment::contract::{Line, Stage};
 use crate::experiment::sheet::Sheet;
-use crate::experiment::three_routers::{AtWork, Stream, Target, Terrain, Way, bits_per_second};
+use crate::experiment::three_routers::{AtWork, Stream, Target, Terrain, Timers, Way, bits_per_second};
 use crate::failure::{Failure, Result};
 use crate::load::Outcome;
 use crate::measure::Cores;
@@ -43,11 +43,14 @@ impl Farther {
         let way = way.ok_or_else(|| Failure::Unexpected(format!("no mechanism has the number {number}")))?;
         let mtu = if cell.series == "narrow" { NARROW } else { Terrain::DRAWN.mtu };
         let terrain = Terrain { hops: (cell.at("hops") as usize).max(1), mtu };
-        if self.at_work.as_ref().is_none_or(|(of, at, _)| (*of, *at) != (way, terrain)) {
+        let timers = if cell.series == "control" { Timers::Short } else { Timers::Usual };
+        let is_other =
+            |(of, at, it): &(Way, Terrain, AtWork)| (*of, *at, it.timers()) != (way, terrain, timers);
+        if self.at_work.as_ref().is_none_or(is_other) {
             // The old one ends before.
             self.at_work = None;
             let line = Line { device: self.device, cores: self.cores, asked: &self.asked };
-            self.at_work = Some((way, terrain, AtWork::build(way, terrain, &line)?));
+            self.at_work = Some((way, terrain, AtWork::build_with(way, terrain, timers, &line)?));
         }
         let at_work = self.at_work.as_mut().map(|(.., at_work)| at_work);
         at_work.ok_or_else(|| Failure::Unexpected("no mechanism is at work".to_owned()))
@@ -62,7 +65,7 @@ impl Stage for Farther {
             "hops" => hops(at_work, cell, scale, sheet)?,
             "narrow" => narrow(at_work, cell, sheet)?,
             "start" => start(at_work, device, sheet)?,
-            _ => idle(at_work, Duration::from_secs_f64((60.0 * scale).clamp(1.0, 60.0)), sheet)?,
+            _ => idle(at_work, device, idle_time(at_work.way(), scale), sheet)?,
         }
         at_work.describe(sheet)
     }

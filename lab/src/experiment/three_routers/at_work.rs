@@ -2,6 +2,7 @@
 
 use super::bad_path::BadPath;
 use super::renewal::Renewal;
+use super::timers::Timers;
 use super::topology::{Terrain, network};
 use super::way::{TEREDO_HOST4, Target, Way};
 use crate::device::{
@@ -57,18 +58,24 @@ pub struct AtWork {
     bad: Option<ImpairedWire>,
     network: Arc<Network>,
     way: Way,
+    timers: Timers,
     cores: Cores,
 }
 
 impl AtWork {
     /// Builds the network and starts the device at both ends, and waits for an answer through it and past it.
     pub fn build(way: Way, terrain: Terrain, line: &Line<'_>) -> Result<Self> {
+        Self::build_with(way, terrain, Timers::Usual, line)
+    }
+
+    /// The same with other timers.
+    pub fn build_with(way: Way, terrain: Terrain, timers: Timers, line: &Line<'_>) -> Result<Self> {
         let network = Arc::new(match way {
             Way::Teredo => network_of_teredo()?,
             _ => network(terrain, line.cores)?,
         });
         way.routes().iter().try_for_each(|(host, route)| network.route(host, route))?;
-        let mut at_work = Self { running: Vec::new(), bad: None, network, way, cores: line.cores };
+        let mut at_work = Self { running: Vec::new(), bad: None, network, way, timers, cores: line.cores };
         at_work.start(line.device)?;
         for target in [way.target(), way.native()] {
             at_work.is_reached(target, 56)?;
@@ -83,7 +90,7 @@ impl AtWork {
 
     /// Starts the device at both ends.
     fn start(&mut self, device: &dyn Device) -> Result<()> {
-        for part in self.way.parts() {
+        for part in self.way.parts(self.timers) {
             let place = Place {
                 network: Arc::clone(&self.network),
                 host: part.host,
@@ -151,6 +158,11 @@ impl AtWork {
             trip: Trip::OneWay,
         };
         Background::start(&stream, packet, bits)
+    }
+
+    /// Its timers.
+    pub fn timers(&self) -> Timers {
+        self.timers
     }
 
     /// The mechanism.

@@ -3,11 +3,13 @@
 mod at_work;
 mod bad_path;
 mod renewal;
+mod timers;
 mod topology;
 mod way;
 
 pub use at_work::{AtWork, Stream, any, bits_per_second};
 pub use bad_path::BadPath;
 pub use renewal::Renewal;
+pub use timers::{Interval, Timers};
 pub use topology::{DRAWING, DRAWN, Terrain};
 pub use way::{NATIVE4, NATIVE6, Target, Way};

@@ -1,5 +1,6 @@
 //! The mechanisms, with what their ends do.
 
+use super::timers::Timers;
 use crate::device::{
     Aftr, B4, Concentrator, Configured, Device, IsatapHost, IsatapRouter, LeasingHost, Nat46, Nat64,
     Router6to4, Task, TaskKind, TeredoClient, TeredoRelay, TeredoServer,
@@ -216,7 +217,7 @@ impl Way {
     }
 
     /// What the device does, in the order in which it is started.
-    pub fn parts(self) -> Vec<Part> {
+    pub fn parts(self, timers: Timers) -> Vec<Part> {
         let a = |task| Part { host: "a", links: (&["in0"], &["out0"]), task };
         let c = |task| Part { host: "c", links: (&["in0"], &["out0"]), task };
         let c_backwards = |task| Part { host: "c", links: (&["out0"], &["in0"]), task };
@@ -233,8 +234,16 @@ impl Way {
                 vec![a(end(A, near)), c(end(C, far))]
             }
             Self::Isatap => {
-                let router = IsatapRouter { address: C, prefix: "2001:db8:5::/64".to_owned() };
-                let host = Task::IsatapHost(IsatapHost { address: CLIENT, router: C });
+                let router = IsatapRouter {
+                    address: C,
+                    prefix: "2001:db8:5::/64".to_owned(),
+                    lifetime: timers.lifetime(),
+                };
+                let host = Task::IsatapHost(IsatapHost {
+                    address: CLIENT,
+                    router: C,
+                    is_eager: timers == Timers::Short,
+                });
                 vec![
                     c_backwards(Task::IsatapRouter(router)),
                     Part { host: "client", links: (&[], &["up0"]), task: host },
@@ -266,6 +275,7 @@ impl Way {
                     address: AFTR,
                     clients: "2001:db8:a::/48".to_owned(),
                     pool: vec!["198.18.0.16/29".to_owned()],
+                    lease: timers.lease(),
                 };
                 let host = LeasingHost {
                     local: LEASING,
@@ -282,7 +292,7 @@ impl Way {
             Self::Teredo => {
                 let relay = TeredoRelay { address: TEREDO_RELAY, address6: TEREDO_RELAY6 };
                 let server = TeredoServer { address: TEREDO_SERVER };
-                let client = TeredoClient { server: TEREDO_SERVER };
+                let client = TeredoClient { server: TEREDO_SERVER, interval: timers.refresh() };
                 let up: &[&str] = &["up0"];
                 vec![
                     Part { host: "gateway", links: (&["in0"], &["out0"]), task: Task::TeredoRelay(relay) },
@@ -312,7 +322,7 @@ mod tests {
         assert_eq!(known("isatapd"), [], "in a guest it would be the load's own host");
         for (place, way) in Way::EVERY.into_iter().enumerate() {
             assert_eq!(way as usize, place, "{way:?} has another number");
-            for part in way.parts() {
+            for part in way.parts(Timers::Usual) {
                 assert!(way.kinds().contains(&part.task.kind()), "{way:?}");
             }
             assert_ne!(way.target(), way.native(), "{way:?}");

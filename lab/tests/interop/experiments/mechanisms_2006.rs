@@ -40,9 +40,12 @@ const TRANSACTIONS: Instance = instance(&["sixway"], &[("ways", "1"), ("loads", 
 /// A fault that was mended, and not counted with the smallest instances. Ways 3 (ISATAP), 5 (NAT46) and 6 (DS-Lite): the server is asked at another address than the one from which it would answer by its routes.
 const DATAGRAMS: Instance = instance(&["sixway"], &[("ways", "3,5,6"), ("loads", "4"), ("series", "loads")]);
 const FARTHER: Instance = instance(&["sixway"], &[("ways", "6,7"), ("series", "hops,narrow")]);
-/// Way 2 is 6to4, 7 Teredo, 8 4over6.
+/// Way 2 is 6to4, 3 ISATAP, 7 Teredo, 8 4over6.
 const IDLE: Instance = instance(&["sixway"], &[("ways", "2"), ("series", "control")]);
 const START: Instance = instance(&["sixway"], &[("ways", "7,8"), ("series", "start")]);
+/// Not counted with the smallest instances: they last as long as the shortest timers.
+const IDLE_WITH_MESSAGES: Instance = instance(&["sixway"], &[("ways", "7"), ("series", "control")]);
+const START_OF_ISATAP: Instance = instance(&["sixway"], &[("ways", "3"), ("series", "start")]);
 /// Way 1 is a configured tunnel.
 const IPSEC: Instance = instance(&["sixway-in-guest"], &[("ways", "1"), ("series", "ipsec")]);
 
@@ -88,20 +91,30 @@ fn ipsec() -> Result<()> {
     Ok(())
 }
 
-/// An idle 6to4 tunnel sends nothing.
+/// An idle 6to4 tunnel sends nothing. A Teredo client keeps its mapping in the NAT, here every 5 s and every 30 s by default.
 fn control_planes() -> Result<()> {
-    let (idle, start) = (IDLE.run()?, START.run()?);
-    assert_eq!((idle.samples.len(), start.samples.len()), (1, 2));
-    for sample in idle.samples.iter().chain(&start.samples) {
+    let all = [IDLE, IDLE_WITH_MESSAGES, START, START_OF_ISATAP].map(|instance| instance.run());
+    let all = all.into_iter().collect::<Result<Vec<_>>>()?;
+    let samples: Vec<_> = all.iter().flat_map(|results| &results.samples).collect();
+    assert_eq!(samples.len(), 2 + 3, "two are idle, three start");
+    for sample in samples {
         let value = |name: &str| sample.values.get(name).map_or(f64::NAN, |value| value.value);
         assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");
         let kinds =
             ["solicitations", "advertisements", "neighbours", "bubbles", "leases", "echoes", "others"];
         assert_eq!(kinds.map(value).iter().sum::<f64>(), value("packets"), "{sample:#?}");
         match (sample.cell.series.as_str(), sample.cell.at("way") as u8) {
+            ("control", 7) => {
+                assert!(value("solicitations") >= 1.0 && value("advertisements") >= 1.0, "{sample:#?}");
+                assert_eq!([value("interval"), value("usual-interval")], [5_000.0, 30_000.0], "{sample:#?}");
+                // At intervals of 22.5 to 30 s, a question and an answer.
+                assert!((200.0..=700.0).contains(&value("packets-an-hour")), "{sample:#?}");
+            }
             ("control", _) => {
                 assert!(value("idle") >= 1_000.0 && value("packets") == 0.0, "{sample:#?}");
+                assert_eq!(value("packets-an-hour"), 0.0, "{sample:#?}");
             }
+            (_, 3) => assert!(value("solicitations") >= 1.0 && value("advertisements") >= 1.0, "{sample:#?}"),
             // A question and its answer at least.
             (_, 7) => {
                 let messages = ["solicitations", "advertisements", "bubbles"].map(value);

@@ -225,16 +225,20 @@ const ISATAP: &str = "2001:db8:5::/64";
 
 fn isatap_router() -> Result<Scene> {
     let network = network(&[&IN4, &OUT6], &[BACK6])?;
-    let task = Task::IsatapRouter(IsatapRouter { address: INSIDE, prefix: ISATAP.to_owned() });
-    let host = ("client", Task::IsatapHost(IsatapHost { address: CLIENT, router: INSIDE }));
+    let task =
+        Task::IsatapRouter(IsatapRouter { address: INSIDE, prefix: ISATAP.to_owned(), lifetime: None });
+    let host = ("client", Task::IsatapHost(IsatapHost { address: CLIENT, router: INSIDE, is_eager: false }));
     Ok(scene(network, task, &[host], &[("client", "2001:db8:2::2")]))
 }
 
 /// By RFC 5214 §6.1 an identifier tells whether the IPv4 address is unique. Linux takes those of 192.0.2.0/24 alone for documentation's.
 fn isatap_host() -> Result<Scene> {
     let network = network(&[&[("gateway", "out0", "192.0.2.1/24"), ("server", "up0", "192.0.2.8/24")]], &[])?;
-    let task = Task::IsatapHost(IsatapHost { address: INSIDE, router: CLIENT });
-    let router = ("server", Task::IsatapRouter(IsatapRouter { address: CLIENT, prefix: ISATAP.to_owned() }));
+    let task = Task::IsatapHost(IsatapHost { address: INSIDE, router: CLIENT, is_eager: false });
+    let router = (
+        "server",
+        Task::IsatapRouter(IsatapRouter { address: CLIENT, prefix: ISATAP.to_owned(), lifetime: None }),
+    );
     Ok(scene(network, task, &[router], &[("server", "2001:db8:5::5efe:c000:201")]))
 }
 
@@ -276,7 +280,7 @@ fn four_over_six(is_concentrator: bool) -> Result<Scene> {
     let address = Ipv6Addr::new(0x2001, 0xdb8, 0xc, 0, 0, 0, 0, 1);
     let concentrator = |clients: &str| {
         let pool = vec!["198.51.100.16/29".to_owned()];
-        Task::Concentrator(Concentrator { address, clients: clients.to_owned(), pool })
+        Task::Concentrator(Concentrator { address, clients: clients.to_owned(), pool, lease: None })
     };
     let host = |site, last| {
         let local = Ipv6Addr::new(0x2001, 0xdb8, site, 0xb, 0, 0, 0, 1);
@@ -311,7 +315,7 @@ fn of_teredo(host: &'static str) -> Result<Scene> {
     let all = [
         ("gateway", Task::TeredoRelay(relay)),
         ("server", Task::TeredoServer(TeredoServer { address: server })),
-        ("client", Task::TeredoClient(TeredoClient { server })),
+        ("client", Task::TeredoClient(TeredoClient { server, interval: None })),
     ];
     let placed = |host: &'static str| match host {
         "gateway" => Place { inside: vec!["in0"], ..place(&network, host) },
