@@ -7,6 +7,7 @@ mod list;
 mod live;
 mod measured;
 mod mechanisms_2006;
+mod minimal;
 mod nat64_2014;
 mod overload;
 mod peers;

@@ -3,6 +3,7 @@
 use super::compared::{Standing, one_against_two, places, standing};
 use super::form::Form;
 use super::goals::goals;
+use super::pairings::pairings;
 use super::published::{FORMULA, PERCENTAGES, Percentages};
 use super::scene::UNSHAPED;
 use super::stage::on_link;
@@ -21,6 +22,7 @@ pub fn findings(results: &Results) -> Vec<Finding> {
         all.extend(PERCENTAGES.iter().filter_map(|printed| ahead(&view, device, printed)));
         all.extend(no_loss(&view, device));
         all.extend(goals(&view, device));
+        all.extend(pairings(&view, device));
     }
     all.extend(PERCENTAGES.iter().filter_map(|printed| bare(&view, printed)));
     all
@@ -54,7 +56,7 @@ fn ahead(view: &View<'_>, device: &str, printed: &Percentages) -> Option<Finding
 }
 
 /// A statement that holds if a gateway is ahead at most places, by ratios that are above 1 there. One that is uncertain is not left out.
-fn is_mostly_ahead(statement: String, all: &[Standing], compared: &str) -> Option<Finding> {
+pub fn is_mostly_ahead(statement: String, all: &[Standing], compared: &str) -> Option<Finding> {
     let count = |said: Option<bool>| all.iter().filter(|it| it.is_ahead == said).count();
     let (ahead, behind, uncertain) = (count(Some(true)), count(Some(false)), count(None));
     let outcome = match (2 * ahead > all.len(), 2 * behind >= all.len()) {

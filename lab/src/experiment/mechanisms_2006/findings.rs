@@ -2,7 +2,8 @@
 
 use super::overhead::{Form, Transport, truncated};
 use super::published::{MISPRINTED, OVERHEAD};
-use crate::analyse::{Bearing, Finding, Group, Outcome, Ratio, View, short};
+use crate::analyse::{Bearing, Finding, Group, Outcome, View, short};
+use crate::experiment::minimal::{MINIMAL, is_minimal};
 use crate::experiment::three_routers::Way;
 use crate::results::{Results, Verdict};
 
@@ -10,8 +11,6 @@ use crate::results::{Results, Verdict};
 const SMALL: f64 = 256.0;
 /// Data of the MTU's size.
 const MTU: f64 = 1_400.0;
-/// Differences of this share and less are minimal.
-const MINIMAL: f64 = 0.1;
 /// Mechanisms of which the paper prints how much TCP loses by small data.
 const BY_SMALL: [(Way, &str); 5] = [
     (Way::Configured, "by 36.2 %"),
@@ -68,6 +67,11 @@ fn of_device(rows: &Rows<'_, '_>) -> Vec<Finding> {
             "with large data the response time of NAT64 is longer than that of native IPv6",
             (Way::Nat64, PING, "response"),
             (Way::Nat64, PING, "native-response"),
+        ),
+        rows.ahead(
+            "with large data the response time of native IPv6 is longer than that of DS-Lite (DSTM)",
+            (Way::Nat64, PING, "native-response"),
+            (Way::DsLite, PING, "response"),
         ),
     ];
     small.chain(large).chain(others.into_iter().flatten()).collect()
@@ -132,19 +136,6 @@ impl<'v, 'a> Rows<'v, 'a> {
 
 /// What a ratio says of a statement: nothing, if the noise does not bear it.
 type Test = fn(&Bearing) -> Option<bool>;
-
-/// Whether the whole interval is minimally different from 1, or beyond that.
-fn is_minimal(bearing: &Bearing) -> Option<bool> {
-    let (least, greatest) = (1.0 - MINIMAL, 1.0 + MINIMAL);
-    let differs = |ratio: &Ratio| ratio.interval.1 < least || ratio.interval.0 > greatest;
-    match bearing {
-        Bearing::Number(ratio) | Bearing::Direction(ratio) if differs(ratio) => Some(false),
-        Bearing::Number(ratio) | Bearing::Equal(ratio) => {
-            (ratio.interval.0 >= least && ratio.interval.1 <= greatest).then_some(true)
-        }
-        Bearing::Direction(_) | Bearing::Nothing(_) => None,
-    }
-}
 
 /// Whether the whole interval is below a half, or not.
 fn is_below_half(bearing: &Bearing) -> Option<bool> {
@@ -450,5 +441,15 @@ mod tests {
         };
         let longer = vec![time("ds-lite", 0.2), time("nat64", 0.1)];
         assert_eq!(of(longer, "native IPv4 is longer than that of IPv6").unwrap().0, Outcome::Holds);
+        let six = || time("nat64", 0.2);
+        let by_ds_lite = |time| rounds("ds-lite", (1.0, 3_072.0), &[("response", time, Unit::Milliseconds)]);
+        let words = "native IPv6 is longer than that of DS-Lite";
+        assert_eq!(outcome(vec![six(), by_ds_lite(0.1)], words), Outcome::Holds);
+        assert_eq!(outcome(vec![six(), by_ds_lite(0.3)], words), Outcome::DoesNotHold);
+        assert_eq!(
+            outcome(vec![six(), by_ds_lite(0.3)[..2].to_vec()], words),
+            Outcome::NotShown,
+            "two rounds"
+        );
     }
 }

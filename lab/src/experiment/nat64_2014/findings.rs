@@ -1,7 +1,8 @@
 //! The paper's statements.
 
 use super::published::LOSS;
-use crate::analyse::{Bearing, Finding, Group, Outcome, View, greatest, groups, points};
+use super::steady;
+use crate::analyse::{Bearing, Finding, Group, Outcome, Ratio, View, greatest, groups};
 use crate::device::find;
 use crate::results::{Results, Sample, Verdict};
 
@@ -14,16 +15,16 @@ pub fn findings(results: &Results) -> Vec<Finding> {
         let all = results.samples.iter().filter(|sample| sample.cell.experiment == "nat64-2014");
         all.filter(|sample| sample.cell.series == series).cloned().collect()
     };
+    let view = View::of(results, "nat64-2014");
     let mut findings = Vec::new();
     let icmp = of("icmp");
     if !icmp.is_empty() {
-        findings.extend([losses(&icmp), stateful_is_ahead(&icmp), tables(&icmp)]);
+        findings.extend([losses(&icmp), stateful_is_ahead(&view), tables(&icmp)]);
     }
-    let udp = of("udp");
-    if !udp.is_empty() {
-        findings.extend(GOALS.map(|(device, other, goal)| forwards(&udp, device, other, goal)));
+    if view.groups.iter().any(|group| group.cell.series == "udp") {
+        findings.extend(GOALS.map(|(device, other, goal)| forwards(&view, device, other, goal)));
     }
-    let view = View::of(results, "nat64-2014");
+    findings.extend(steady::findings(&view));
     findings.extend(BY_TUN.into_iter().filter_map(|load| for_cpu_time(&view, load)));
     findings
 }
@@ -68,40 +69,64 @@ const GOALS: [(&str, &str, f64); 2] =
 
 /// The most flows that were measured decide. A rate at which the tester was at its limit is a lower bound of the device's, so it may show that a goal is
 /// reached by the device in front, and never that one is reached because of the other.
-fn forwards(samples: &[Sample], device: &str, other: &str, goal: f64) -> Finding {
-    let groups = groups(samples);
-    let rates = points(&groups, "flows", "forwarded");
-    let flows = rates.iter().map(|(_, flows, _)| *flows).fold(0.0, f64::max);
-    let rate = |name: &str| {
-        let found = rates.iter().find(|(of, at, _)| *of == name && *at == flows);
-        found.map(|(.., rate)| (rate.mean, rate.half_width.unwrap_or(f64::INFINITY)))
-    };
-    let is_bound = |name: &str| {
-        let mut of =
-            groups.iter().filter(|group| group.cell.device == name && group.cell.at("flows") == flows);
-        of.any(|group| *group.verdict() == Verdict::DeviceBound)
-    };
-    // A kernel's CPU time is counted in ticks, so that its core seldom seems to be full. Who loses a tenth of what is offered is at its limit, too.
-    let loses = |name: &str| {
-        let of =
-            samples.iter().filter(|it| it.cell.device == name && it.cell.point.get("flows") == Some(&flows));
-        of.filter(|sample| sample.verdict == Verdict::NotLoaded)
-            .any(|sample| sample.values.get("loss").is_some_and(|loss| loss.value >= AT_THE_LIMIT))
+fn forwards(view: &View<'_>, device: &str, other: &str, goal: f64) -> Finding {
+    let rows = || view.groups.iter().filter(|group| group.cell.series == "udp");
+    let flows = rows().map(|group| group.cell.at("flows")).fold(0.0, f64::max);
+    let row = |name: &str| {
+        rows()
+            .find(|group| group.cell.device == name && group.cell.at("flows") == flows)
+            .filter(|group| group.value("forwarded").is_some())
     };
     let statement =
         format!("{device} forwards {goal} times as many packets of long UDP flows as {other}, or more.");
-    match (rate(device), rate(other)) {
-        (Some((ours, own)), Some((theirs, others))) => Finding {
+    let (Some(ours), Some(theirs)) = (row(device), row(other)) else {
+        return Finding {
             statement,
-            outcome: match (ours - own >= goal * (theirs + others), ours + own < goal * (theirs - others)) {
-                (true, _) if is_bound(other) || loses(other) => Outcome::Holds,
-                (_, true) if is_bound(device) => Outcome::DoesNotHold,
-                _ => Outcome::NotShown,
-            },
-            evidence: format!("{ours:.0} and {theirs:.0} a second with {flows} flows"),
-        },
-        _ => Finding { statement, outcome: Outcome::NotShown, evidence: "not both were measured".to_owned() },
+            outcome: Outcome::NotShown,
+            evidence: "not both were measured".to_owned(),
+        };
+    };
+    let bearing = of_bounds(view, ours, theirs);
+    let is_bound = |row: &Group<'_>| *row.verdict() == Verdict::DeviceBound;
+    let outcome = match bearing.ratio().map(|ratio| ratio.interval) {
+        Some((low, _)) if low >= goal && (is_bound(theirs) || loses(theirs)) => Outcome::Holds,
+        Some((_, high)) if high < goal && is_bound(ours) => Outcome::DoesNotHold,
+        _ => Outcome::NotShown,
+    };
+    let mean = |row: &Group<'_>| row.value("forwarded").map_or(f64::NAN, |(rate, _)| rate.mean);
+    Finding {
+        statement,
+        outcome,
+        evidence: format!(
+            "{:.0} and {:.0} a second with {flows} flows; {}: {}",
+            mean(ours),
+            mean(theirs),
+            bearing.text(),
+            bearing.explained()
+        ),
     }
+}
+
+/// The ratio of two rates, each of which may be a lower bound of the device's: [`View::ratio`] has none of these.
+fn of_bounds(view: &View<'_>, over: &Group<'_>, under: &Group<'_>) -> Bearing {
+    let realm = |row: &Group<'_>| view.realm(&row.cell.device);
+    if realm(over) != realm(under) {
+        return Bearing::Nothing("both run in different realms".to_owned());
+    }
+    let (ours, theirs) = (over.rounds("forwarded"), under.rounds("forwarded"));
+    let pair = |(round, rate): (&u32, &f64)| Some((rate / theirs.get(round)?).ln());
+    let logarithms: Vec<f64> = ours.iter().filter_map(pair).collect();
+    match (Ratio::of_logarithms(&logarithms), view.noise) {
+        (Some(ratio), Some(noise)) => ratio.bearing(noise),
+        (Some(_), None) => Bearing::Nothing("the noise of this run is not known".to_owned()),
+        (None, _) => Bearing::Nothing("there are fewer than two rounds with both".to_owned()),
+    }
+}
+
+/// A kernel's CPU time is counted in ticks, so that its core seldom seems to be full. Who loses a tenth of what is offered is at its limit, too.
+fn loses(row: &Group<'_>) -> bool {
+    let of = row.samples.iter().filter(|sample| sample.verdict == Verdict::NotLoaded);
+    of.filter_map(|sample| sample.values.get("loss")).any(|loss| loss.value >= AT_THE_LIMIT)
 }
 
 /// What a device loses at least that was offered more than it can forward, while the tester was not at its limit.
@@ -141,33 +166,23 @@ fn losses(samples: &[Sample]) -> Finding {
 
 /// The paper's stateful translator was in the kernel, and its stateless one in user space with masquerade behind it; ours are both in user
 /// space. CPU time is compared whichever part was at the limit.
-fn stateful_is_ahead(samples: &[Sample]) -> Finding {
-    let groups = groups(samples);
-    let costs = points(&groups, "clients", "cpu-per-packet");
-    let cost = |device: &str| {
-        let found = costs.iter().find(|(of, clients, _)| *of == device && *clients == CLIENTS);
-        found.map(|(.., cost)| (cost.mean, cost.half_width.unwrap_or(f64::INFINITY)))
-    };
+fn stateful_is_ahead(view: &View<'_>) -> Finding {
+    let row = |device: &str| view.group("icmp", device, &[("clients".to_owned(), CLIENTS)].into());
     let statement =
         "The stateful translator needs less CPU time for a packet than the stateless one with masquerade behind it."
             .to_owned();
-    match (cost("sixway"), cost("tayga-masquerade")) {
-        (Some((stateful, own)), Some((stateless, other))) => Finding {
-            statement,
-            // Intervals that overlap decide nothing.
-            outcome: match (stateful + own < stateless - other, stateless + other < stateful - own) {
-                (true, _) => Outcome::Holds,
-                (_, true) => Outcome::DoesNotHold,
-                (false, false) => Outcome::NotShown,
-            },
-            evidence: format!("{stateful:.0} ns against {stateless:.0} ns with eight clients"),
-        },
-        _ => Finding {
-            statement,
-            outcome: Outcome::NotShown,
-            evidence: "sixway and tayga-masquerade were not both measured with eight clients".to_owned(),
-        },
-    }
+    let (Some(stateful), Some(stateless)) = (row("sixway"), row("tayga-masquerade")) else {
+        let evidence = "sixway and tayga-masquerade were not both measured with eight clients".to_owned();
+        return Finding { statement, outcome: Outcome::NotShown, evidence };
+    };
+    let bearing = view.ratio(stateful, stateless, "cpu-per-packet");
+    let outcome = match bearing.is_below() {
+        Some(true) => Outcome::Holds,
+        Some(false) => Outcome::DoesNotHold,
+        None => Outcome::NotShown,
+    };
+    let evidence = format!("{} with eight clients: {}", bearing.text(), bearing.explained());
+    Finding { statement, outcome, evidence }
 }
 
 /// A table that is full explains a loss; here none may be.
@@ -256,6 +271,44 @@ mod tests {
         assert_eq!(outcome((5e5, &busy), (6e5, &busy)), Some(Outcome::DoesNotHold));
         assert_eq!(outcome((5e5, &idle), (6e5, &busy)), Some(Outcome::NotShown));
         assert_eq!(outcome((5.4e5, &busy), (6e5, &busy)), Some(Outcome::NotShown), "intervals overlap");
+    }
+
+    #[test]
+    fn a_goal_and_the_cost_of_a_packet_take_three_rounds_and_the_noise() {
+        let outcome = |words: &str, values: [f64; 2], noise: f64, count: u32| {
+            let rate = |device, value| {
+                rounds(
+                    ("udp", "flows", 64.0),
+                    device,
+                    ("forwarded", value, Unit::PerSecond),
+                    &Verdict::DeviceBound,
+                )
+            };
+            let cost = |device, value| {
+                let value = ("cpu-per-packet", value, Unit::NanosecondsPerPacket);
+                rounds(("icmp", "clients", 8.0), device, value, &bound())
+            };
+            let [ours, theirs] = values;
+            let all = [
+                rate("sixway-xdp", ours),
+                rate("kernel", theirs),
+                cost("sixway", theirs),
+                cost("tayga-masquerade", ours),
+            ];
+            let mut all = all.concat();
+            all.retain(|sample| sample.cell.repeat < count);
+            for sample in &mut all {
+                sample.control = Some(3.0 * (1.0 + noise * f64::from(sample.cell.repeat)));
+            }
+            let findings = findings(&results(all));
+            findings.iter().find(|finding| finding.statement.contains(words)).map(|it| it.outcome)
+        };
+        for words in ["0.9 times", "needs less CPU time"] {
+            assert_eq!(outcome(words, [2e3, 6e2], 0.01, 3), Some(Outcome::Holds), "{words}");
+            assert_eq!(outcome(words, [2e3, 6e2], 0.01, 2), Some(Outcome::NotShown), "{words}: two rounds");
+            assert_eq!(outcome(words, [5e2, 6e2], 0.01, 3), Some(Outcome::DoesNotHold), "{words}");
+            assert_eq!(outcome(words, [8e2, 7e2], 0.3, 3), Some(Outcome::NotShown), "{words}: noise");
+        }
     }
 
     #[test]

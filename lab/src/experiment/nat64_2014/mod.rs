@@ -6,6 +6,7 @@ mod http;
 mod icmp;
 mod plan;
 mod published;
+mod steady;
 mod topology;
 mod udp;
 mod vpn;

@@ -8,6 +8,7 @@ mod plan;
 mod published;
 mod puzzle;
 mod real_hosts;
+mod responders;
 mod stage;
 mod topology;
 

@@ -5,6 +5,7 @@ use super::findings::findings;
 use super::published::PUBLISHED;
 use super::puzzle;
 use super::real_hosts::{RealHost, time};
+use super::responders;
 use super::stage::{Relay, time_of_puzzle};
 use super::topology::{DRAWING, DRAWN};
 use crate::analyse::{About, Column, Drawing, Figure, Finding, Headline, Kind, Table, Today};
@@ -301,6 +302,7 @@ impl Experiment for Relay2013 {
     }
 
     fn findings(&self, results: &Results) -> Vec<Finding> {
-        findings(results).into_iter().chain(puzzle::findings(results)).collect()
+        let all = [findings(results), responders::findings(results), puzzle::findings(results)];
+        all.concat()
     }
 }

@@ -7,8 +7,8 @@
 //! | Routes were cached for each destination in 2.6.32, with a limit of 4,096 | cost follows new destinations a second | it follows neither the rate nor the number of destinations, for both grow together with hosts and the cost stays the same from seven hosts on |
 
 use super::published::PUBLISHED;
-use crate::analyse::{Finding, Group, Outcome, groups, points};
-use crate::results::{Results, Sample};
+use crate::analyse::{Bearing, Finding, Group, Outcome, View};
+use crate::results::Results;
 
 /// Hosts, and CPU time of a request as a share of one at full load, from the published table.
 fn published_cost() -> Vec<(f64, f64)> {
@@ -22,21 +22,12 @@ fn published_cost() -> Vec<(f64, f64)> {
 
 /// What the published table shows, and what guests show.
 pub fn findings(results: &Results) -> Vec<Finding> {
-    let of = |series: &str| -> Vec<Sample> {
-        let is_meant =
-            |sample: &&Sample| sample.cell.experiment == "relay-2013" && sample.cell.series == series;
-        results.samples.iter().filter(is_meant).cloned().collect()
-    };
-    let (own, usual) = (of("puzzle"), of("icmp"));
-    // The usual series has the same values of a guest.
-    let mut all = vec![saturates()];
-    all.extend(in_guests(if own.is_empty() { &usual } else { &own }));
-    all
+    let view = View::of(results, "relay-2013");
+    [vec![saturates()], in_guests(&view).to_vec()].concat()
 }
 
-fn in_guests(samples: &[Sample]) -> [Finding; 2] {
-    let groups = groups(samples);
-    [misses(&groups), goes_on(&groups)]
+fn in_guests(view: &View<'_>) -> [Finding; 2] {
+    [misses(view), goes_on(view)]
 }
 
 /// In microseconds of CPU time for a request.
@@ -65,59 +56,100 @@ const LOADS: [f64; 2] = [1.0, 10.0];
 /// Shares of CPU time that differ by more than this are not the same.
 const SAME: f64 = 0.2;
 
-/// CPU time by the guest's ticks, and of the thread that is its CPU, in cores, at low and at full load.
-fn seen(groups: &[Group<'_>], device: &str) -> Option<[[f64; 2]; 2]> {
-    let of = |value: &str, hosts: f64| {
-        let all = points(groups, "hosts", value);
-        all.into_iter().find(|(of, at, _)| *of == device && *at == hosts).map(|(.., it)| it.mean)
-    };
-    let at =
-        |hosts: f64| Some([of("guest-ticks", hosts)?, of("guest-cpu", hosts).filter(|exact| *exact > 0.0)?]);
-    Some([at(LOADS[0])?, at(LOADS[1])?])
+/// The share of a guest's CPU time that its ticks count: they over the exact time of the thread that is its CPU.
+struct Seen<'v, 'a> {
+    row: &'v Group<'a>,
+    share: Bearing,
 }
 
+/// At low and at full load, if both were measured.
+fn seen<'v, 'a>(view: &'v View<'a>, device: &str) -> Option<[Seen<'v, 'a>; 2]> {
+    // The usual series has the same values of a guest.
+    let has_own = view.groups.iter().any(|group| group.cell.series == "puzzle");
+    let series = if has_own { "puzzle" } else { "icmp" };
+    let of = |hosts: f64| {
+        let is_meant = |group: &&Group<'_>| {
+            let cell = group.cell;
+            cell.series == series && cell.device == device && cell.at("hosts") == hosts
+        };
+        let row = view.groups.iter().find(is_meant)?;
+        row.value("guest-cpu").filter(|(exact, _)| exact.mean > 0.0)?;
+        Some(Seen { row, share: view.ratio_of((row, "guest-ticks"), (row, "guest-cpu")) })
+    };
+    Some([of(LOADS[0])?, of(LOADS[1])?])
+}
+
+impl Seen<'_, '_> {
+    fn text(&self) -> String {
+        let mean = |value: &str| self.row.value(value).map_or(f64::NAN, |(it, _)| it.mean);
+        format!("{:.3} and {:.3} ({})", mean("guest-ticks"), mean("guest-cpu"), self.share.explained())
+    }
+}
+
+/// A statement on the shares at low and at full load, which says nothing if the noise does not bear it.
 fn finding(
     statement: &str,
-    seen: Option<[[f64; 2]; 2]>,
+    seen: Option<[Seen<'_, '_>; 2]>,
     device: &str,
-    holds: impl Fn(f64, f64) -> bool,
+    test: impl Fn(&Bearing, &Bearing) -> Option<bool>,
 ) -> Finding {
     let statement = statement.to_owned();
-    let Some([[low, low_exact], [high, high_exact]]) = seen else {
+    let Some([low, high]) = seen else {
         let evidence = format!("{device} was not measured with one and with ten hosts");
         return Finding { statement, outcome: Outcome::NotShown, evidence };
     };
-    let holds = holds(low / low_exact, high / high_exact);
     Finding {
         statement,
-        outcome: if holds { Outcome::Holds } else { Outcome::DoesNotHold },
+        outcome: match test(&low.share, &high.share) {
+            Some(true) => Outcome::Holds,
+            Some(false) => Outcome::DoesNotHold,
+            None => Outcome::NotShown,
+        },
         evidence: format!(
-            "ticks and exact time, in cores: {low:.3} and {low_exact:.3} with one host, {high:.3} and {high_exact:.3} with ten; \
-             a kernel of today in an emulated machine, so it excludes nothing for 2.6.32"
+            "ticks and exact time, in cores: {} with one host, {} with ten; a kernel of today in an emulated machine, so it excludes \
+             nothing for 2.6.32",
+            low.text(),
+            high.text()
         ),
     }
 }
 
 /// The same load's CPU time by the guest's ticks, and exactly that of the thread which is its CPU: if ticks miss work, their share of the exact time is smaller at
-/// low load than at full load.
-fn misses(groups: &[Group<'_>]) -> Finding {
+/// low load than at full load. Both shares are those of rows of their own: only intervals that do not meet differ.
+fn misses(view: &View<'_>) -> Finding {
     let statement = "The puzzle in a guest of today: CPU time by ticks misses a larger share of it with one host than with ten, so that it \
                      grows faster than the load.";
-    finding(statement, seen(groups, "linux-sit"), "linux-sit", |low, high| low < (1.0 - SAME) * high)
+    finding(statement, seen(view, "linux-sit"), "linux-sit", |low, high| {
+        let ([least, most], [least_full, most_full]) = (ends(low)?, ends(high)?);
+        match (most < (1.0 - SAME) * least_full, least >= (1.0 - SAME) * most_full) {
+            (true, _) => Some(true),
+            (_, true) => Some(false),
+            (false, false) => None,
+        }
+    })
 }
 
 /// A current kernel stops its ticks while it is idle, and work on received packets that begins and ends there has none. With ticks that go on, it
 /// is counted. At full load ticks also count the time in which the emulator's other threads have the core.
-fn goes_on(groups: &[Group<'_>]) -> Finding {
+fn goes_on(view: &View<'_>) -> Finding {
     let statement = "The puzzle in a guest whose ticks do not stop when it is idle: with one host, they miss less than a fifth of its CPU time.";
     let device = "linux-sit-ticking";
-    finding(statement, seen(groups, device), device, |low, _| low >= 1.0 - SAME)
+    finding(statement, seen(view, device), device, |low, _| match ends(low)? {
+        [least, _] if least >= 1.0 - SAME => Some(true),
+        [_, most] if most < 1.0 - SAME => Some(false),
+        _ => None,
+    })
+}
+
+/// The ends of the interval of a share.
+fn ends(share: &Bearing) -> Option<[f64; 2]> {
+    share.ratio().map(|ratio| [ratio.interval.0, ratio.interval.1])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{Cell, TesterCost, Unit, Value, Verdict};
+    use crate::results::{Cell, Header, Sample, TesterCost, Unit, Value, Verdict};
 
     #[test]
     fn the_published_cost_of_a_request_stays_the_same_once_the_cpu_is_full() {
@@ -129,41 +161,59 @@ mod tests {
         assert_eq!(saturates().outcome, Outcome::Holds);
     }
 
-    /// A guest's CPU time by its ticks and of its CPU's thread, with this number of hosts.
-    fn sample((device, hosts, ticks, exact): (&str, f64, f64, f64)) -> Sample {
-        let cell = Cell {
-            experiment: "relay-2013".to_owned(),
-            series: "puzzle".to_owned(),
-            device: device.to_owned(),
-            point: [("hosts".to_owned(), hosts)].into(),
-            repeat: 0,
-        };
-        let values = [("guest-ticks", ticks), ("guest-cpu", exact)];
-        Sample {
-            cell,
+    /// Rounds of a guest's CPU time by its ticks and of its CPU's thread, with this number of hosts.
+    fn rounds((device, hosts, ticks, exact): (&str, f64, f64, f64), factors: &[f64]) -> Vec<Sample> {
+        let round = |(repeat, factor): (u32, &f64)| Sample {
+            cell: Cell {
+                experiment: "relay-2013".to_owned(),
+                series: "puzzle".to_owned(),
+                device: device.to_owned(),
+                point: [("hosts".to_owned(), hosts)].into(),
+                repeat,
+            },
             started: String::new(),
             took: 1.0,
-            values: values.map(|(name, cores)| (name.to_owned(), Value::one(cores, Unit::Cores))).into(),
+            values: [("guest-ticks", ticks * factor), ("guest-cpu", exact)]
+                .map(|(name, cores)| (name.to_owned(), Value::one(cores, Unit::Cores)))
+                .into(),
             not_measurable: [].into(),
             verdict: Verdict::NotLoaded,
             tester: TesterCost::default(),
-            control: None,
+            control: Some(3.0 + 0.03 * f64::from(repeat)),
             commands: Vec::new(),
             raw: Vec::new(),
             failed: None,
-        }
+        };
+        (0..).zip(factors).map(round).collect()
     }
+
+    fn outcomes(rows: &[(&str, f64, f64, f64)], factors: &[f64]) -> [Outcome; 2] {
+        let samples = rows.iter().flat_map(|row| rounds(*row, factors)).collect();
+        let results = Results { header: Header::default(), samples };
+        in_guests(&View::of(&results, "relay-2013")).map(|finding| finding.outcome)
+    }
+
+    const STEADY: [f64; 3] = [0.99, 1.0, 1.01];
+    const STOPPING: [(&str, f64, f64, f64); 2] =
+        [("linux-sit", 1.0, 0.02, 0.2), ("linux-sit", 10.0, 0.9, 0.95)];
+    const TICKING: [(&str, f64, f64, f64); 2] =
+        [("linux-sit-ticking", 1.0, 0.19, 0.2), ("linux-sit-ticking", 10.0, 0.9, 0.95)];
 
     #[test]
     fn ticks_that_miss_more_at_low_load_are_an_answer() {
-        let outcomes = |rows: &[(&str, f64, f64, f64)]| {
-            in_guests(&rows.iter().copied().map(sample).collect::<Vec<_>>()).map(|finding| finding.outcome)
-        };
-        let stopping = [("linux-sit", 1.0, 0.02, 0.2), ("linux-sit", 10.0, 0.9, 0.95)];
-        assert_eq!(outcomes(&stopping), [Outcome::Holds, Outcome::NotShown]);
-        let ticking = [("linux-sit-ticking", 1.0, 0.19, 0.2), ("linux-sit-ticking", 10.0, 0.9, 0.95)];
-        assert_eq!(outcomes(&ticking), [Outcome::NotShown, Outcome::Holds]);
+        assert_eq!(outcomes(&STOPPING, &STEADY), [Outcome::Holds, Outcome::NotShown]);
+        assert_eq!(outcomes(&TICKING, &STEADY), [Outcome::NotShown, Outcome::Holds]);
         let both = [("linux-sit", 1.0, 0.2, 0.2), ("linux-sit", 10.0, 0.95, 0.95)];
-        assert_eq!(outcomes(&both)[0], Outcome::DoesNotHold);
+        assert_eq!(outcomes(&both, &STEADY)[0], Outcome::DoesNotHold);
+        let few = [("linux-sit-ticking", 1.0, 0.1, 0.2), ("linux-sit-ticking", 10.0, 0.9, 0.95)];
+        assert_eq!(outcomes(&few, &STEADY)[1], Outcome::DoesNotHold);
+    }
+
+    #[test]
+    fn shares_that_the_rounds_do_not_bear_are_no_answer() {
+        for rounds in [&STEADY[..1], &STEADY[..2], &[0.2, 1.0, 2.5]] {
+            assert_eq!(outcomes(&STOPPING, rounds)[0], Outcome::NotShown, "{rounds:?}");
+            assert_eq!(outcomes(&TICKING, rounds)[1], Outcome::NotShown, "{rounds:?}");
+        }
     }
 }
