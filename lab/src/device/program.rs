@@ -41,7 +41,7 @@ pub type Forget = fn(&Place) -> Result<()>;
 /// What reads the memory of the program next to it.
 pub type Beside = fn(&Place) -> Result<MemoryReading>;
 
-/// What reads counters of the host.
+/// What reads counters of the host, or of the program.
 pub type Counters = fn(&Place) -> Result<Vec<(String, u64)>>;
 
 impl Program {
@@ -81,6 +81,13 @@ impl Program {
 }
 
 impl Program {
+    /// The same with counters of its own.
+    #[must_use]
+    pub fn with_counters(mut self, counters: Counters) -> Self {
+        self.counters = Some(counters);
+        self
+    }
+
     /// The same with connections of what works next to it, which are deleted without a restart.
     #[must_use]
     pub fn forgetting(mut self, forget: Forget) -> Self {

@@ -9,7 +9,7 @@ use crate::device::program::{Program, Reception};
 use crate::device::task::{Task, TaskKind};
 use crate::failure::{Asking as _, Result};
 use crate::fast_path::{Hook, make_ready_for_xdp};
-use crate::gateway::run_sixway_on;
+use crate::gateway::{run_sixway_on, show_on};
 use crate::measure::{Cores, ReceivingThreads};
 use crate::results::Machine;
 use crate::rootless;
@@ -116,7 +116,9 @@ impl Device for Sixway {
 
     fn start(&self, place: &Place, task: &Task) -> Result<Box<dyn Running>> {
         let configuration = configuration(place, task)? + &self.fast_path(place);
-        self.launch(place, configuration, place.core.into_iter().collect())
+        let program = self.launch(place, configuration, place.core.into_iter().collect())?;
+        let is_limited = matches!(task, Task::Nat64(task) if task.sessions.is_some());
+        Ok(Box::new(if is_limited { program.with_counters(refused) } else { program }))
     }
 
     fn has_timers(&self) -> bool {
@@ -129,13 +131,13 @@ impl Device for Sixway {
     }
 
     fn start_workers(&self, place: &Place, task: &Task, cores: &[usize]) -> Result<Box<dyn Running>> {
-        self.launch(place, configuration(place, task)?, cores.to_vec())
+        Ok(Box::new(self.launch(place, configuration(place, task)?, cores.to_vec())?))
     }
 }
 
 impl Sixway {
     /// With a worker for each of these CPUs, one at least.
-    fn launch(&self, place: &Place, configuration: String, cores: Vec<usize>) -> Result<Box<dyn Running>> {
+    fn launch(&self, place: &Place, configuration: String, cores: Vec<usize>) -> Result<Program> {
         let own = format!("workers = {}\nbusy_poll = \"{}\"\n", cores.len().max(1), self.busy_poll);
         let configuration = configuration.replacen("workers = 1\n", &own, 1);
         place.network.forwards(place.host)?;
@@ -147,7 +149,7 @@ impl Sixway {
         let reception = self.reception(place)?;
         let commands = vec![format!("sixway run -c - <<END\n{configuration}END")];
         let launch = move |place: &Place| run_sixway_on(&place.network, place.host, &configuration);
-        Ok(Box::new(Program::start_on(place, commands, Box::new(launch), cores)?.receiving(reception)))
+        Ok(Program::start_on(place, commands, Box::new(launch), cores)?.receiving(reception))
     }
 
     /// Who does the fast path's work. In the driver it is done before a received packet can be handed to another CPU: by threads on the device's core, or else
@@ -182,6 +184,25 @@ impl Sixway {
     }
 }
 
+/// Reasons for which a packet gets no session: a table has no room, or none beyond the share of its subscriber.
+const FULL: [&str; 5] =
+    ["SessionTableFull", "OutsideSessionsFull", "BindingTableFull", "SubscriberLimit", "SubscriberShare"];
+
+/// Packets that were refused because a table was full.
+fn refused(place: &Place) -> Result<Vec<(String, u64)>> {
+    let mut show = show_on(&place.network, place.host, &["drops", "--json"])?;
+    let said = show.output().asking(|| "sixway show drops".to_owned())?;
+    Ok(vec![("refused".to_owned(), of_reasons(&said.stdout, &FULL))])
+}
+
+/// How many packets were dropped for one of these reasons, by `sixway show drops --json`.
+fn of_reasons(drops: &[u8], reasons: &[&str]) -> u64 {
+    let rows: serde_json::Value = serde_json::from_slice(drops).unwrap_or_default();
+    let is_meant = |row: &&serde_json::Value| row["reason"].as_str().is_some_and(|it| reasons.contains(&it));
+    let rows = rows.as_array().into_iter().flatten().filter(is_meant);
+    rows.filter_map(|row| row["count"].as_u64()).sum()
+}
+
 /// The tester's links receive on its core also what the driver redirects to them, which else the device's core would receive.
 fn receive_for_tester(place: &Place) -> Result<()> {
     let Some(tester) = Cores::of_this_machine(true).tester else { return Ok(()) };
@@ -191,4 +212,19 @@ fn receive_for_tester(place: &Place) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_that_a_full_table_refuses_are_summed() {
+        let row =
+            |reason: &str, count: u64| serde_json::json!({ "reason": reason, "count": count, "help": "" });
+        let rows = [row("SessionTableFull", 3), row("Truncated", 5), row("SubscriberShare", 4)];
+        let said = serde_json::json!(rows).to_string();
+        assert_eq!(of_reasons(said.as_bytes(), &FULL), 7);
+        assert_eq!(of_reasons(b"not JSON", &FULL), 0);
+    }
 }

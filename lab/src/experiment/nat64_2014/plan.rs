@@ -53,7 +53,7 @@ const ABOUT: About = About {
          connection that stays where the server lets it; the translator sees one long UDP flow of each client. OpenVPN and `wget` share the tester's core, so the tester is usually at its limit: compare the CPU time for a file.",
         "The kernel's row is native IPv6 forwarding in the same network; its CPU time is that of its core on received packets.",
         "PF of the paper had room for 40,000 states, and eight clients need 524,288 within the time for which one is kept. The series with a limit gives it to \
-         devices that have a pool, a remote one as STATES, times the scale, but 1,024 at least: sessions that have no room are refused. It ends after 2 s, or a minute more at scale 1. The kernel's own \
+         devices that have a pool, a remote one as STATES, times the scale, but 1,024 at least: sessions that have no room are refused, and Sixway's refused requests are counted. It ends after 2 s, or a minute more at scale 1. The kernel's own \
          limit (nf_conntrack_max) is the machine's and not a namespace's, so that masquerade is not limited here; it is in run.json.",
         "At scale 1 a row has 655,360 echo requests or 65,536 files for each client.",
     ],
@@ -82,6 +82,7 @@ const ABOUT: About = About {
             axes: &["states"],
             columns: &[
                 Column { value: "limit", title: "limit" },
+                Column { value: "refused", title: "requests refused" },
                 Column { value: "loss", title: "loss" },
                 Column { value: "response", title: "response" },
                 Column { value: "requests", title: "requests" },

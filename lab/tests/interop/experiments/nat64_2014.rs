@@ -23,6 +23,7 @@ pub const TESTS: &[Interop] = &[
         vpn,
     ),
     Interop::new("nat64_2014_at_its_smallest_fetches_every_file", &["sixway", "tayga", "nft"], http),
+    Interop::new("nat64_2014_refuses_and_counts_sessions_above_a_limit", &["sixway"], states),
 ];
 
 pub const INSTANCES: &[Instance] = &[ICMP, UDP, VPN, HTTP];
@@ -31,6 +32,9 @@ const ICMP: Instance = instance(&["sixway", "tayga-masquerade"], &[("protocols",
 const UDP: Instance = instance(&["sixway-xdp"], &[("protocols", "udp"), ("flows", "64")]);
 const VPN: Instance = instance(&["sixway"], &[("protocols", "vpn"), ("clients", "2"), ("octets", "12800")]);
 const HTTP: Instance = instance(&["sixway"], &[("protocols", "http"), ("clients", "2"), ("octets", "12800")]);
+
+/// Not counted with the smallest instances: the smallest limit takes some time to be reached.
+const STATES: Instance = instance(&["sixway"], &[("protocols", "states"), ("states", "40000")]);
 
 const fn instance(
     devices: &'static [&'static str],
@@ -59,6 +63,24 @@ fn icmp() -> Result<()> {
     }
     let tracked = results.samples.iter().filter(|sample| sample.values.contains_key("insert-failed"));
     assert_eq!(tracked.count(), 1, "the one with masquerade");
+    Ok(())
+}
+
+/// At this scale the limit is 1,024 sessions; all requests of an address are of one session.
+fn states() -> Result<()> {
+    let results = STATES.run()?;
+    assert_eq!(results.samples.len(), 1);
+    for sample in &results.samples {
+        let value = |name: &str| sample.values.get(name).map(|value| value.value).unwrap_or(f64::NAN);
+        assert!(sample.failed.is_none() && sample.verdict != Verdict::Failed, "{sample:#?}");
+        assert_eq!(value("limit"), 1_024.0, "{sample:#?}");
+        let lost = (value("loss") * value("sent")).round();
+        let answered = value("sent") - lost;
+        assert!(answered > 0.0 && answered <= 10.0 * value("limit"), "{sample:#?}");
+        assert!(value("refused") > 0.0 && lost > 0.0, "{sample:#?}");
+        // What is refused is lost, but for what is under way when the load ends.
+        assert!((value("refused") - lost).abs() <= 64.0 + 0.01 * lost, "{sample:#?}");
+    }
     Ok(())
 }
 
