@@ -1,22 +1,28 @@
 //! Files fetched by `wget` through a tunnel of OpenVPN over UDP for each client, which is what the translator sees: long flows. The paper's third load.
 
-use super::topology::{CLIENTS, Translator, addresses, responder};
+use super::topology::{CLIENTS, Translator, responder};
 use crate::device::TaskKind;
 use crate::experiment::contract::{Line, Stage};
 use crate::experiment::measured::measure;
 use crate::experiment::sheet::Sheet;
 use crate::failure::{Failure, Result};
-use crate::load::{HttpServer, Outcome};
+use crate::interrupt;
+use crate::load::{HttpFetch, HttpServer, Load as _, Outcome, Pace, Until};
 use crate::measure::Reading;
 use crate::probe::cpu::pin_thread;
 use crate::probe::{Tool, openvpns, vpn_ends, wget_beside};
 use crate::results::{Cell, Unit};
 use crate::topology::Network;
 use std::net::{Ipv6Addr, SocketAddr};
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 const PORT: u16 = 80;
-/// Files that one `wget` fetches: it has a minute.
+/// Files of one client at scale 1, as many as the paper's.
+const FILES: f64 = 16_384.0;
+/// The time between two fetches that are timed.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Files that one `wget` fetches: its time is limited.
 const AT_A_TIME: usize = 4_096;
 /// The paper's downloads of one client at the same time.
 const AT_ONCE: usize = 4;
@@ -60,6 +66,11 @@ impl Vpn {
     }
 }
 
+/// How many files a client fetches at this scale.
+pub fn files(scale: f64) -> usize {
+    (FILES * scale).round().clamp(8.0, FILES) as usize
+}
+
 /// Files that each of several downloads has of `count`.
 fn parts(count: usize) -> [usize; AT_ONCE] {
     std::array::from_fn(|at| (count + at) / AT_ONCE)
@@ -93,6 +104,42 @@ fn fetch(translator: &Translator, clients: usize, octets: usize, count: usize) -
     Ok(Outcome { sent: count, answered, lost, octets: arrived, took: start.elapsed(), ..Outcome::default() })
 }
 
+/// Fetches one file after the other with a client of our own through the first tunnel, each over a connection of its own, until the others have all theirs: wget
+/// does not say how long a file took.
+fn timed((network, core): (&Network, Option<usize>), octets: usize, is_done: &AtomicBool) -> Result<Outcome> {
+    let [far, _] = vpn_ends(0);
+    let far = far.parse().map_err(|_| Failure::Unexpected(format!("{far:?} is not an address")))?;
+    let client = network.host(CLIENTS[0])?;
+    let (targets, objects) = ([SocketAddr::new(far, PORT)], [octets]);
+    let fetch =
+        HttpFetch { client, core, targets: &targets, objects: &objects, keep_alive: false, workers: 1 };
+    let one = Pace::Closed { in_flight: 1, pause: Duration::ZERO, resend: None };
+    let mut all = Outcome::default();
+    loop {
+        all.add(&fetch.run(one, Until::Count(1))?);
+        if is_done.load(Ordering::Relaxed) {
+            return Ok(all);
+        }
+        interrupt::pause(PAUSE)?;
+    }
+}
+
+/// Runs a load while single fetches are timed: what came of both.
+fn while_timed(
+    timed: impl FnOnce(&AtomicBool) -> Result<Outcome> + Send,
+    load: impl FnOnce() -> Result<Outcome>,
+) -> Result<[Outcome; 2]> {
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let timing = scope.spawn(|| timed(&is_done));
+        let outcome = load();
+        is_done.store(true, Ordering::Relaxed);
+        let panicked = |_| Err(Failure::Unexpected("the thread that times fetches panicked".to_owned()));
+        let times = timing.join().unwrap_or_else(panicked)?;
+        Ok([outcome?, times])
+    })
+}
+
 /// What a thread on a CPU starts runs there, too.
 fn on_core<T: Send>(core: Option<usize>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     std::thread::scope(|scope| {
@@ -109,20 +156,26 @@ impl Stage for Vpn {
     fn measure(&mut self, cell: &Cell, sheet: &mut Sheet) -> Result<()> {
         let octets = cell.at("octets") as usize;
         let Translator { running, cores, scale, .. } = &self.translator;
-        let count = addresses(*scale);
+        let count = files(*scale);
+        let (mut times, from) = (Outcome::default(), (&*self.translator.network, cores.tester));
         fetch(&self.translator, self.clients, octets, 1)?;
         let measured = measure(running.as_ref(), (*cores, Reading::Ticks), sheet, || {
-            fetch(&self.translator, self.clients, octets, count)
+            let timed = |is_done: &AtomicBool| timed(from, octets, is_done);
+            let load = || fetch(&self.translator, self.clients, octets, count);
+            let [outcome, of_single] = while_timed(timed, load)?;
+            times = of_single;
+            Ok(outcome)
         })?;
         let outcome = &measured.outcome;
         let files = outcome.answered as f64;
         sheet.value("sent", outcome.sent as f64, Unit::Count);
         sheet.value("loss", outcome.loss(), Unit::Lost);
         sheet.value("files", outcome.per_second(), Unit::PerSecond);
-        // Each client has one after the other in several downloads.
+        note_times(&times, sheet)?;
         let each = outcome.took.as_secs_f64() * 1e3 * self.clients as f64 / files.max(1.0);
-        sheet.value("response", each * AT_ONCE as f64, Unit::Milliseconds);
         sheet.value("time-of-256", 256.0 * each, Unit::Milliseconds);
+        // The device has forwarded those that were timed, too.
+        let files = files + times.answered as f64;
         sheet.value("cpu-per-file", measured.nanoseconds_each(files) / 1e6, Unit::CpuMilliseconds);
         measured.note_per_cpu_second("files-per-cpu-second", files, sheet);
         sheet.command("openvpn --proto udp6 through the translator; wget from its far end".to_owned());
@@ -130,9 +183,50 @@ impl Stage for Vpn {
     }
 }
 
+/// Response times of single fetches, their connections included, and how many of these were lost.
+fn note_times(times: &Outcome, sheet: &mut Sheet) -> Result<()> {
+    sheet.value("timed-lost", times.lost as f64, Unit::Count);
+    if times.answered == 0 {
+        sheet.unmeasurable("response", "no single file came".to_owned());
+        return Ok(());
+    }
+    sheet.times("response", &times.latency)?;
+    sheet.times("connection", &times.setup)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn response_times_are_those_of_single_fetches_while_the_load_lasts() {
+        let mut single = Outcome { sent: 2, lost: 1, ..Outcome::default() };
+        single.answer(Duration::from_millis(7));
+        let timed = |is_done: &AtomicBool| {
+            while !is_done.load(Ordering::Relaxed) {
+                std::thread::yield_now();
+            }
+            Ok(single)
+        };
+        let load = || Ok(Outcome { sent: 400, took: Duration::from_secs(4), ..Outcome::default() });
+        let [outcome, times] = while_timed(timed, load).unwrap();
+        let folder = std::env::temp_dir().join(format!("sixway-lab-vpn-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut sheet = Sheet::new(folder.clone());
+        note_times(&times, &mut sheet).unwrap();
+        std::fs::remove_dir_all(folder).unwrap();
+        let response = &sheet.values()["response"];
+        assert_eq!((outcome.sent, response.n), (400, 1));
+        assert!((6.9..7.1).contains(&response.value) && response.quantiles.is_some(), "{response:?}");
+        let mut sheet = Sheet::new(std::path::PathBuf::new());
+        note_times(&Outcome { sent: 1, lost: 1, ..Outcome::default() }, &mut sheet).unwrap();
+        assert!(!sheet.values().contains_key("response"), "no time was measured");
+    }
+
+    #[test]
+    fn a_client_fetches_as_many_files_as_the_papers() {
+        assert_eq!([1.0, 0.02, 0.001, 0.0].map(files), [16_384, 328, 16, 8]);
+    }
 
     #[test]
     fn all_files_are_shared_out_to_the_downloads() {
