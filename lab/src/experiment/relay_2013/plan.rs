@@ -56,6 +56,8 @@ const ABOUT: About = About {
         "The kernel's row is native IPv6 forwarding in the same network, without a tunnel; its CPU time is that of its core on \
          received packets, in ticks of 10 ms.",
         "The paper's memory is the change of the whole machine's; ours is the resident memory of the process.",
+        "Of what the authors left for later, larger packets are measured with ten hosts only, UDP and TCP with one real host, and two relays with the \
+         anycast address with one host. The series with one responder has the paper's numbers of hosts.",
     ],
     tables: &[
         Table { title: "Two responders", series: "icmp", axes: &["hosts"], columns: COLUMNS },
@@ -161,16 +163,29 @@ const HEADLINES: &[Headline] = &[
 ];
 
 const LINEUP: &[Entry] = &[
-    Entry { task: TaskKind::Relay6to4, usual: &["sixway", "sixway-tc", "sixway-xdp", "linux-sit", TICKING] },
+    Entry {
+        task: TaskKind::Relay6to4,
+        usual: &[
+            "sixway",
+            "sixway-tc",
+            "sixway-xdp",
+            "linux-sit",
+            TICKING,
+            "sixway-in-guest",
+            "sixway-tc-in-guest",
+        ],
+    },
     Entry { task: TaskKind::Forward, usual: &["kernel", "guest-plain"] },
 ];
 /// Takes part in the puzzle only, unless it is named. User-Mode Linux tells no time of its CPU.
 const TICKING: &str = "linux-sit-ticking";
 /// Devices that Sixway is compared with, and their numbers of hosts in a quick run.
-const PEERS: &[&str] = &["sixway-tc", "sixway-xdp", "linux-sit", "guest-plain"];
+const PEERS: &[&str] = &["sixway-tc", "sixway-xdp", "linux-sit", "guest-plain", IN_GUEST[0], IN_GUEST[1]];
+/// Sixway on the kernel of guests: unless it is named, it takes part in the paper's own series, next to Linux' relay.
+const IN_GUEST: [&str; 2] = ["sixway-in-guest", "sixway-tc-in-guest"];
 const BRIEF: [f64; 1] = [4.0];
 /// Those of them that have these.
-const BRIEFLY: [&str; 3] = ["sixway-xdp", "linux-sit", "guest-plain"];
+const BRIEFLY: [&str; 5] = ["sixway-xdp", "linux-sit", "guest-plain", IN_GUEST[0], IN_GUEST[1]];
 
 const ALL: [f64; 10] = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0];
 const QUICK: [f64; 4] = [1.0, 4.0, 7.0, 10.0];
@@ -240,11 +255,18 @@ impl Experiment for Relay2013 {
                 matches!(it.card().realm, Realm::Guest(_)) && it.tasks().contains(&TaskKind::Relay6to4)
             })
         };
-        let is_usual = |device: &str| device != TICKING || !asked.devices.is_empty();
+        let is_usual = |device: &str, series: &str| match series {
+            _ if !asked.devices.is_empty() => true,
+            "icmp" => device != TICKING,
+            "puzzle" => !IN_GUEST.contains(&device),
+            _ => device != TICKING && !IN_GUEST.contains(&device),
+        };
         let takes_part = |device: &str, (series, point): &(&str, BTreeMap<String, f64>)| match *series {
-            "puzzle" => is_relay_in_guest(device) && GuestKind::chosen() != GuestKind::Uml,
+            "puzzle" => {
+                is_relay_in_guest(device) && is_usual(device, series) && GuestKind::chosen() != GuestKind::Uml
+            }
             _ => {
-                is_usual(device)
+                is_usual(device, series)
                     && match part(device, PEERS, asked) {
                         Part::Whole => true,
                         Part::Brief => {
@@ -304,5 +326,36 @@ impl Experiment for Relay2013 {
     fn findings(&self, results: &Results) -> Vec<Finding> {
         let all = [findings(results), responders::findings(results), puzzle::findings(results)];
         all.concat()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GUESTS: [&str; 4] = ["linux-sit", "linux-sit-ticking", "sixway-in-guest", "sixway-tc-in-guest"];
+
+    /// Series and hosts of a device.
+    fn places(device: &str, asked: &Asked) -> Vec<(String, f64)> {
+        let cells = Relay2013.cells(asked, &GUESTS).unwrap();
+        let own = cells.into_iter().filter(|cell| cell.device == device);
+        own.map(|cell| (cell.series.clone(), cell.at("hosts"))).collect()
+    }
+
+    #[test]
+    fn sixway_in_a_guest_is_measured_next_to_the_guests_own_relay() {
+        let usual: Vec<_> = LINEUP.iter().flat_map(|entry| entry.usual).collect();
+        assert!(GUESTS.iter().all(|device| usual.contains(&device)));
+        let quick = |repeats| Asked { quick: true, repeats, ..Asked::default() };
+        let full = Asked { repeats: 3, ..Asked::default() };
+        for device in IN_GUEST {
+            assert_eq!(places(device, &quick(3)), [("icmp".to_owned(), 4.0)], "{device}");
+            assert_eq!(places(device, &quick(3)), places("linux-sit", &quick(3)), "at the same place");
+            assert_eq!(places(device, &quick(1)), [], "{device}: there is no ratio of one round");
+            let expected: Vec<_> = ALL.iter().map(|hosts| ("icmp".to_owned(), *hosts)).collect();
+            assert_eq!(places(device, &full), expected, "{device}");
+            let named = Asked { devices: vec![device.to_owned()], ..full.clone() };
+            assert!(places(device, &named).len() > ALL.len(), "{device} was named");
+        }
     }
 }

@@ -42,6 +42,7 @@ const ABOUT: About = About {
     notes: &[
         "All three environments are in one network: the native ones are measured right after the tunnel in each cell, and forwarded by the kernel of the same routers.",
         "The verdict of a row is that of the load through the tunnel.",
+        "The paper ran each test twenty times: --repeats 20 does so, and each row has the mean of its rounds. A run of fewer rounds has wider intervals.",
         "Linux' sit and Sixway in guests are compared with each other, and with the native ways by the same guests, which are in their rows; with no device of this host.",
         "The overhead is the tunnel's response time less that of native IPv6. The paper printed that of UDP the other way round; here it has the same sign as that of TCP.",
         "Response times are those of our own echo requests, one at a time. Those of ping are smoothed as in the paper: a · old + (1 − a) · new.",
