@@ -5,6 +5,7 @@ mod findings;
 mod form;
 mod goals;
 mod measures;
+mod mostly;
 mod pairings;
 mod plan;
 mod published;

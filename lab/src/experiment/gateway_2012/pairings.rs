@@ -1,9 +1,10 @@
 //! The order of the four pairings of two boxes: NAT and 6to4 by a device, by Linux, and by one each.
 
-use super::findings::is_mostly_ahead;
+use super::compared::{Standing, standing};
 use super::form::Form;
+use super::mostly::is_mostly_ahead;
 use super::published::PERCENTAGES;
-use crate::analyse::{Bearing, Finding, Group, View};
+use crate::analyse::{Finding, Group, View};
 
 /// Linux' gateway, whose own pairing is that of two boxes by Linux.
 const LINUX: &str = "linux-site-gateway";
@@ -12,7 +13,7 @@ const LINUX: &str = "linux-site-gateway";
 pub fn pairings(view: &View<'_>, device: &str) -> Vec<Finding> {
     let own = (device, Form::Decoupled);
     let (linux_nat, linux_six) = ((device, Form::LinuxNat), (device, Form::LinuxSix));
-    let best: Vec<Bearing> = [linux_nat, linux_six, (LINUX, Form::Decoupled)]
+    let best: Vec<Standing> = [linux_nat, linux_six, (LINUX, Form::Decoupled)]
         .into_iter()
         .flat_map(|other| against(view, own, other))
         .collect();
@@ -35,20 +36,19 @@ pub fn pairings(view: &View<'_>, device: &str) -> Vec<Finding> {
             against(view, linux_nat, linux_six),
         ),
     ];
-    let finding = |(statement, all): (String, Vec<Bearing>)| is_mostly_ahead(statement, &all, "");
+    let finding = |(statement, all): (String, Vec<Standing>)| is_mostly_ahead(statement, &all, "");
     statements.into_iter().filter_map(finding).collect()
 }
 
 /// A pairing against another one at all places that both have: above 1 the first is ahead. What is lost has a statement of its own.
-fn against(view: &View<'_>, one: (&str, Form), other: (&str, Form)) -> Vec<Bearing> {
+fn against(view: &View<'_>, one: (&str, Form), other: (&str, Form)) -> Vec<Standing> {
     let measures = PERCENTAGES.iter().map(|printed| printed.value).filter(|(_, value)| *value != "loss");
     let of_measure = |(series, value): (&'static str, &'static str)| {
         let of = |ours: &Group<'_>| {
             let mut point = ours.cell.point.clone();
             point.insert("form".to_owned(), f64::from(other.1 as u8));
             let theirs = view.group(series, other.0, &point)?;
-            let (over, under) = if value == "throughput" { (ours, theirs) } else { (theirs, ours) };
-            Some(view.ratio(over, under, value))
+            Some(standing(view, ours, theirs, value))
         };
         let is_meant = |group: &&Group<'_>| {
             let cell = group.cell;

@@ -1,6 +1,5 @@
 //! How often the control plane of an idle mechanism sends.
 
-use super::way::Way;
 use std::time::Duration;
 
 /// The timers of a mechanism's ends.
@@ -53,18 +52,24 @@ impl Timers {
     }
 }
 
-impl Way {
-    /// How often an idle end sends; `None`: never.
-    pub fn interval(self) -> Option<Interval> {
-        let of = |times: [Duration; 2], share: f64| {
-            let [usual, short] = times.map(|time| time.mul_f64(share));
-            Interval { usual, short }
-        };
-        match self {
-            Self::Isatap => Some(of(LIFETIME, 0.6)),
-            Self::Teredo => Some(of(REFRESH, 1.0)),
-            Self::FourOverSix => Some(of(LEASE, 0.5)),
-            Self::Configured | Self::SixToFour | Self::Nat64 | Self::Nat46 | Self::DsLite => None,
-        }
+impl Interval {
+    fn of(times: [Duration; 2], share: f64) -> Self {
+        let [usual, short] = times.map(|time| time.mul_f64(share));
+        Self { usual, short }
+    }
+
+    /// That of solicitations of an ISATAP host.
+    pub fn of_solicitations() -> Self {
+        Self::of(LIFETIME, 0.6)
+    }
+
+    /// That of renewals of a lease.
+    pub fn of_leases() -> Self {
+        Self::of(LEASE, 0.5)
+    }
+
+    /// That of a Teredo client.
+    pub fn of_refreshes() -> Self {
+        Self::of(REFRESH, 1.0)
     }
 }

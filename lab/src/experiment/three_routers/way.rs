@@ -1,6 +1,6 @@
 //! The mechanisms, with what their ends do.
 
-use super::timers::Timers;
+use super::timers::{Interval, Timers};
 use crate::device::{
     Aftr, B4, Concentrator, Configured, Device, IsatapHost, IsatapRouter, LeasingHost, Nat46, Nat64,
     Router6to4, Task, TaskKind, TeredoClient, TeredoRelay, TeredoServer,
@@ -213,6 +213,16 @@ impl Way {
             Self::Isatap | Self::Nat64 | Self::Nat46 | Self::DsLite | Self::Teredo | Self::FourOverSix => {
                 None
             }
+        }
+    }
+
+    /// How often an idle end sends; `None`: never.
+    pub fn interval(self) -> Option<Interval> {
+        match self {
+            Self::Isatap => Some(Interval::of_solicitations()),
+            Self::Teredo => Some(Interval::of_refreshes()),
+            Self::FourOverSix => Some(Interval::of_leases()),
+            Self::Configured | Self::SixToFour | Self::Nat64 | Self::Nat46 | Self::DsLite => None,
         }
     }
 
