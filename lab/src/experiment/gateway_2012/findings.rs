@@ -1,6 +1,6 @@
 //! Whether the paper's statements hold today.
 
-use super::compared::{Standing, one_against_two, places, standing};
+use super::compared::{one_against_two, places, standing};
 use super::form::Form;
 use super::goals::goals;
 use super::mostly::is_mostly_ahead;

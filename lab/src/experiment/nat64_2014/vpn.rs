@@ -187,7 +187,7 @@ impl Stage for Vpn {
 fn note_times(times: &Outcome, sheet: &mut Sheet) -> Result<()> {
     sheet.value("timed-lost", times.lost as f64, Unit::Count);
     if times.answered == 0 {
-        sheet.unmeasurable("response", "no single file came".to_owned());
+        sheet.not_measurable("response", "no single file came".to_owned());
         return Ok(());
     }
     sheet.times("response", &times.latency)?;
