@@ -240,6 +240,39 @@ fn senders_behind_a_6to4_relay_or_an_isatap_router_are_known_by_the_packets_insi
     assert!(heavy > 1_000 && own > 0, "an ISATAP router: {heavy} {own}");
 }
 
+/// Who forges the source of a packet inside uses up no share of the host that has the address, and who has many prefixes of a site is one sender.
+#[test]
+fn a_sender_behind_a_relay_is_another_one_than_a_host_inside_and_has_one_share_for_its_site() {
+    let (router, relay, host) = ("192.0.2.8", "192.88.99.1", "2002:c000:208::1");
+    let site = || {
+        let site = six_to_four(six_to_four_site::Role::Router, router);
+        gateway(|engine| {
+            engine.tunnels.push(TunnelConfig::SixToFour(site));
+            engine.fair_shares = Some(64);
+        })
+    };
+    let through = |source: &str| in_ipv4(relay, router, v6(source, host).udp(53, 4_000, b"data"));
+    let own = v6(host, "2001:4860:2::1").udp(53, 4_000, b"data");
+    let [of_forger, of_host] = dropped(&mut site(), &through(host), &own, None);
+    assert!(of_forger > 1_000 && of_host == 0, "{of_forger} {of_host}");
+    let same_site = ["2001:4860:1:1::1", "2001:4860:1:2::1"].map(through);
+    let [of_heavy, of_own] = dropped(&mut site(), &same_site[0], &same_site[1], None);
+    assert!(of_heavy > 1_000 && of_own > 0, "another prefix of its site: {of_heavy} {of_own}");
+}
+
+/// Relays are found whatever their order, also one that several tunnels have.
+#[test]
+fn each_of_many_relays_is_looked_through() {
+    let relays = ["203.0.113.9", "192.0.2.77", "198.51.100.1", "203.0.113.9"];
+    for relay in relays {
+        let mut edge = six_rd(Role::CustomerEdge, "10.100.100.1");
+        edge.border_relays = relays.iter().map(|relay| relay.parse().unwrap()).collect();
+        let tunnel = TunnelConfig::SixRd(edge);
+        let [heavy, light] = dropped_behind(tunnel, relay, ["10.100.100.1", "2001:db8:6464:100::1"]);
+        assert!(heavy > 1_000 && light == 0, "{relay}: {heavy} {light}");
+    }
+}
+
 /// What is not an IP packet has no sender. It is dropped for what it is.
 #[test]
 fn octets_without_a_source_address_are_dropped_for_another_reason() {

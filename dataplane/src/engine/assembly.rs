@@ -213,6 +213,8 @@ impl Engine {
             routes.add(TunnelAt { id, policy }, &config, claims);
         }
         self.relays = self.config.all().flat_map(|config| config.relays()).collect();
+        self.relays.sort_unstable();
+        self.relays.dedup();
         self.inside6.sort_by_key(|(claim, _)| core::cmp::Reverse(claim.sources.length()));
         self.steer(routes);
         Ok(())

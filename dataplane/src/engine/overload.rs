@@ -91,8 +91,14 @@ impl Engine {
     /// Whether the packet's sender has room in its share. Packets that are not IP are admitted here, and dropped by the parser.
     fn is_in_share(&mut self, frame: &Frame, handed_over: bool) -> bool {
         let sender = sender(frame.bytes(), &self.relays);
+        let (sender, is_behind) =
+            (sender.map(|(sender, _)| sender), sender.is_some_and(|(_, is_behind)| is_behind));
         // The hosts of a translator have few addresses outside.
-        let port = if frame.passes > 0 { port(frame.bytes()).unwrap_or(0) } else { 0 };
+        let port = match (is_behind, frame.passes > 0) {
+            (true, _) => BEHIND_A_RELAY,
+            (false, true) => port(frame.bytes()).unwrap_or(0),
+            (false, false) => 0,
+        };
         let has_passed = !handed_over && frame.passes == 0 && matches!(frame.ingress, Ingress::Device(_));
         match (&mut self.shares, sender) {
             (Some(shares), Some(sender)) => shares.admits(frame.realm(), (sender, port), has_passed),
@@ -101,12 +107,31 @@ impl Engine {
     }
 }
 
-/// Who sends a packet: its source. Of a tunnel packet that is the tunnel's remote end, which is a subscriber or its router; behind one of `relays`
-/// anybody may be, so that the source of the packet inside counts.
-fn sender(packet: &[u8], relays: &[IpAddr]) -> Option<IpAddr> {
+/// In place of a port, for senders behind a relay: who forges a source there uses no share of the host that has the address. Translators use no
+/// such port.
+const BEHIND_A_RELAY: u16 = 1;
+/// Bits of the prefix that a sender behind a relay has: it may have all prefixes of a site.
+const SITE: u32 = 48;
+
+/// Who sends a packet: its source, and whether it is behind a relay. Of a tunnel packet the source is the tunnel's remote end, which is a subscriber or
+/// its router; behind one of `relays`, which are sorted, anybody may be, so that the source of the packet inside counts.
+fn sender(packet: &[u8], relays: &[IpAddr]) -> Option<(IpAddr, bool)> {
     let outer = source(packet)?;
-    let inner = if relays.contains(&outer) { inside(packet).and_then(source) } else { None };
-    inner.or(Some(outer))
+    let inner = match relays.binary_search(&outer) {
+        Ok(_) => inside(packet).and_then(source),
+        Err(_) => None,
+    };
+    Some(inner.map_or((outer, false), |inner| (of_site(inner), true)))
+}
+
+/// The prefix of an IPv6 address that a site has.
+fn of_site(source: IpAddr) -> IpAddr {
+    match source {
+        IpAddr::V4(_) => source,
+        IpAddr::V6(source) => {
+            Ipv6Addr::from_bits(source.to_bits() & (u128::MAX << (u128::BITS - SITE))).into()
+        }
+    }
 }
 
 /// The source address of a packet, which is not checked otherwise.
