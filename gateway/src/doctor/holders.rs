@@ -3,7 +3,7 @@
 use nix::errno::Errno;
 use nix::sys::socket::sockopt::{Ipv6V6Only, ReuseAddr};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, socket};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsRawFd;
@@ -114,7 +114,9 @@ pub(super) fn local(text: &str) -> Option<SocketAddr> {
 
 /// The inodes of Unix sockets with this path.
 pub(super) fn unix_sockets_at(path: &Path) -> Vec<u64> {
-    let Ok(table) = fs::read_to_string("/proc/net/unix") else { return Vec::new() };
+    // Other sockets may have paths that are no UTF-8.
+    let Ok(table) = fs::read("/proc/net/unix") else { return Vec::new() };
+    let table = String::from_utf8_lossy(&table);
     let rows = table.lines().skip(1).filter_map(|line| {
         let columns: Vec<&str> = line.split_whitespace().collect();
         let is_same = columns.get(7).is_some_and(|name| Path::new(name) == path);
@@ -134,21 +136,37 @@ pub(super) struct Process {
 
 /// The processes that have one of these sockets open; none if this user may not see them.
 pub(super) fn holders(inodes: &[u64]) -> Vec<Process> {
-    let wanted: Vec<String> = inodes.iter().map(|inode| format!("socket:[{inode}]")).collect();
+    let mut all: Vec<Process> = holders_of_each(inodes).into_iter().flatten().collect();
+    all.sort_by_key(|process| process.number);
+    all.dedup();
+    all
+}
+
+/// The processes that have each of these sockets open, by one walk through all descriptors of this host: a process may have a hundred thousand
+/// sockets at one port.
+pub(super) fn holders_of_each(inodes: &[u64]) -> Vec<Vec<Process>> {
+    let places: HashMap<String, usize> =
+        inodes.iter().enumerate().map(|(place, inode)| (format!("socket:[{inode}]"), place)).collect();
+    let mut all = vec![Vec::new(); inodes.len()];
+    if places.is_empty() {
+        return all;
+    }
     let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut numbers: Vec<u32> =
         numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     numbers.sort_unstable();
-    let has = |number: &u32| {
+    for number in numbers {
         let open = fs::read_dir(format!("/proc/{number}/fd")).into_iter().flatten().flatten();
-        let mut targets = open.filter_map(|entry| fs::read_link(entry.path()).ok());
-        targets.any(|target| target.to_str().is_some_and(|target| wanted.iter().any(|one| one == target)))
-    };
-    let process = |number| {
-        let name = fs::read(format!("/proc/{number}/comm")).unwrap_or_default();
-        Process { number, name: shown(&name) }
-    };
-    numbers.into_iter().filter(has).map(process).collect()
+        let targets = open.filter_map(|entry| fs::read_link(entry.path()).ok());
+        let found: BTreeSet<usize> =
+            targets.filter_map(|target| places.get(target.to_str()?).copied()).collect();
+        if !found.is_empty() {
+            let name = fs::read(format!("/proc/{number}/comm")).unwrap_or_default();
+            let process = Process { number, name: shown(&name) };
+            found.into_iter().for_each(|place| all[place].push(process.clone()));
+        }
+    }
+    all
 }
 
 /// The name of a process, which the process chooses: it must not contain line ends or control the terminal.
@@ -212,6 +230,42 @@ mod tests {
         }
         assert_eq!(sockets_at(place(Transport::Udp, at)), [0_u64; 0]);
         assert_eq!(holders(&[]), []);
+    }
+
+    /// A walk for each of them would take hours on a host with many descriptors.
+    #[test]
+    fn many_sockets_at_a_port_are_found_by_one_walk() {
+        let sockets: Vec<UdpSocket> = (0..300).map(|_| UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
+        let inodes: Vec<u64> = sockets
+            .iter()
+            .flat_map(|socket| {
+                let at = socket.local_addr().unwrap();
+                sockets_at(Place { transport: Transport::Udp, at, is_dual: false })
+            })
+            .collect();
+        assert_eq!(inodes.len(), 300);
+        let begun = Instant::now();
+        let each = holders_of_each(&inodes);
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        let is_own = |by: &Vec<Process>| by.iter().any(|one| one.number == std::process::id());
+        assert!(each.len() == 300 && each.iter().all(is_own), "{each:?}");
+        let all = holders(&inodes);
+        assert_eq!(all.iter().filter(|one| one.number == std::process::id()).count(), 1, "named once");
+    }
+
+    #[test]
+    fn a_path_that_is_no_utf_8_hides_no_other_socket() {
+        use std::os::unix::ffi::OsStrExt as _;
+        use std::os::unix::net::UnixListener;
+        let folder = std::env::temp_dir().join(format!("sixway-holders-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let strange = UnixListener::bind(folder.join(std::ffi::OsStr::from_bytes(b"\xff"))).unwrap();
+        let path = folder.join("admin");
+        let own = UnixListener::bind(&path).unwrap();
+        let found = unix_sockets_at(&path);
+        drop((strange, own));
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(found.len(), 1);
     }
 
     /// udp(7) tables are read in several calls, between which sockets come and go.

@@ -2,7 +2,9 @@
 
 use super::facts::Facts;
 use super::finding::Finding;
-use super::holders::{Place, Process, Transport, holders, is_taken, sockets_at, unix_sockets_at};
+use super::holders::{
+    Place, Process, Transport, holders, holders_of_each, is_taken, sockets_at, unix_sockets_at,
+};
 use crate::config::{Config, FourOverSixEnd, TeredoServer};
 use sixway_control::dhcp4o6::SERVER_PORT;
 use sixway_control::pcp;
@@ -30,8 +32,7 @@ pub(super) fn check(config: &Config, facts: &Facts) -> Vec<Finding> {
             if !is_taken(place) {
                 return None;
             }
-            let by = sockets_at(place).into_iter().map(|socket| holders(&[socket]));
-            taken(wanted, &by.collect::<Vec<_>>(), facts.is_running)
+            taken(wanted, &holders_of_each(&sockets_at(place)), facts.is_running)
         })
         .collect();
     findings.extend(admin(config, facts.is_running));
