@@ -3,6 +3,7 @@
 use super::scene::{Port, SHORT};
 use sixway_wire::{Prefix4, Prefix6};
 use std::net::IpAddr;
+use std::sync::LazyLock;
 
 /// Where a route leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,11 +168,34 @@ fn ends_in_2(address: IpAddr) -> bool {
     }
 }
 
+/// Whether the lowest address of an IPv4 network is a broadcast address, as it was before Linux 5.14.
+fn is_lowest_broadcast() -> bool {
+    static IS_BROADCAST: LazyLock<bool> = LazyLock::new(|| {
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        is_before_5_14(&release)
+    });
+    *IS_BROADCAST
+}
+
+fn is_before_5_14(release: &str) -> bool {
+    let mut numbers = release.split(|it: char| !it.is_ascii_digit()).map(|it| it.parse::<u32>().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) < (5, 14)
+}
+
+#[test]
+fn the_lowest_address_of_a_network_is_a_hosts_since_linux_5_14() {
+    let old = ["4.19.0-27-amd64", "5.10.0-34-amd64", "5.13.19"].map(is_before_5_14);
+    let new = ["5.14.0", "5.15.0-130-generic", "6.1.0-42-amd64", "6.18.44-x"].map(is_before_5_14);
+    assert_eq!((old, new), ([true; 3], [false; 4]));
+}
+
 /// The devices' own addresses, and those of their networks that no host has.
 fn is_of_device(address: IpAddr) -> bool {
     Port::ALL.into_iter().any(|port| is_on_link(port, address))
         && match address {
-            IpAddr::V4(four) => matches!(four.octets()[3], 0 | 1 | 255),
+            IpAddr::V4(four) => {
+                matches!(four.octets()[3], 1 | 255) || four.octets()[3] == 0 && is_lowest_broadcast()
+            }
             IpAddr::V6(six) => matches!(six.to_bits() as u64, 0 | 1),
         }
 }
