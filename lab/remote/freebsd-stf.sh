@@ -1,5 +1,8 @@
 # FreeBSD's stf between two interfaces: the 6to4 relay of the paper of 2013 (there FreeBSD 9.0). Root's shell is there.
 
+settings="net.inet.ip.forwarding net.inet6.ip6.forwarding"
+state="${SIXWAY_RECIPE_STATE:-/var/run}/sixway-recipe.$INSIDE"
+
 about() {
     echo "what=FreeBSD stf"
     echo "tasks=forwarder,6to4-relay,6to4-router"
@@ -26,6 +29,12 @@ family() {
 
 start() {
     set -e
+    # What a start that was killed has noted is how it was before the lab changed it.
+    if [ ! -e "$state" ]; then
+        # shellcheck disable=SC2086
+        sysctl -e $settings >"$state.new"
+        mv "$state.new" "$state"
+    fi
     sysctl net.inet.ip.forwarding=1 net.inet6.ip6.forwarding=1 >/dev/null
     for address in $INSIDE_ADDRESSES; do ifconfig "$INSIDE" "$(family "$address")" "$address" alias; done
     for address in $OUTSIDE_ADDRESSES; do ifconfig "$OUTSIDE" "$(family "$address")" "$address" alias; done
@@ -57,7 +66,8 @@ stop() {
     done
     for address in $INSIDE_ADDRESSES; do ifconfig "$INSIDE" "$(family "$address")" "$address" -alias; done
     for address in $OUTSIDE_ADDRESSES; do ifconfig "$OUTSIDE" "$(family "$address")" "$address" -alias; done
-    sysctl net.inet.ip.forwarding=0 net.inet6.ip6.forwarding=0 >/dev/null
+    [ ! -e "$state" ] || while read -r setting; do sysctl "$setting" >/dev/null; done <"$state"
+    rm -f "$state" "$state.new"
 }
 
 restart() {

@@ -1,6 +1,6 @@
 # A Linux machine with one interface in an experiment, as its sender or receiver. Root's shell, and the commands ip, ping and iperf3, are there.
 
-state="${RUN:-/run}/sixway-host.$LINK"
+state="${SIXWAY_RECIPE_STATE:-/run}/sixway-host.$LINK"
 
 about() {
     echo "what=Linux"

@@ -104,13 +104,26 @@ restart() {
     printf 'clear arp-cache\nclear ipv6 neighbors\n' | send >/dev/null
 }
 
+# NUMBER: whether it is digits only. A shell may run commands that other text has when it computes with it.
+is_number() {
+    case $1 in '' | *[!0-9]*) return 1 ;; esac
+}
+
 # IOS says shares, not times: the share of the last five seconds holds for the time since it was asked before. An estimate.
 cpu() {
-    kept=${TMPDIR:-/tmp}/sixway-ios-cpu
+    folder=${XDG_RUNTIME_DIR:-/run}/sixway-ios
+    mkdir -m 700 "$folder" 2>/dev/null
+    # A link, and a folder of another user, could hold anything.
+    if [ -z "$(find "$folder" -prune -type d -user "$(id -u)" -perm 700)" ]; then
+        echo "$folder is not a folder of this user alone" >&2
+        exit 1
+    fi
+    kept=$folder/cpu
     now=$(date +%s)
-    read -r sum before 2>/dev/null <"$kept" || { sum=0; before=$now; }
+    read -r sum before 2>/dev/null <"$kept"
+    { is_number "$sum" && is_number "$before"; } || { sum=0; before=$now; }
     share=$(echo 'show processes cpu | include five seconds' | send | tr -d '\r' |
-        sed -n 's/.*five seconds: *\([0-9]*\)%.*/\1/p' | head -1)
+        sed -n 's/.*five seconds: *0*\([0-9]*\)%.*/\1/p' | head -1)
     sum=$((sum + ${share:-0} * 10000000 * (now - before)))
     echo "$sum $now" >"$kept"
     echo "busy_ns=$sum"

@@ -1,7 +1,7 @@
 # A Linux machine between two interfaces. Root's shell, and the commands ip, nft and sysctl, are there.
 
 settings="net.ipv4.ip_forward net.ipv6.conf.all.forwarding"
-state="${RUN:-/run}/sixway-recipe.$INSIDE"
+state="${SIXWAY_RECIPE_STATE:-/run}/sixway-recipe.$INSIDE"
 
 about() {
     echo "what=Linux"
@@ -82,7 +82,11 @@ tunnel() {
 
 start() {
     set -e
-    for key in $settings; do echo "$key=$(sysctl -n $key)"; done >"$state"
+    # What a start that was killed has noted is how it was before the lab changed it.
+    if [ ! -e "$state" ]; then
+        for key in $settings; do echo "$key=$(sysctl -n $key)"; done >"$state.new"
+        mv "$state.new" "$state"
+    fi
     for key in $settings; do sysctl -q -w "$key=1"; done
     for interface in "$INSIDE" "$OUTSIDE"; do ip link set "$interface" up; done
     for address in $INSIDE_ADDRESSES; do ip address add "$address" dev "$INSIDE"; done
@@ -99,7 +103,7 @@ stop() {
     for address in $INSIDE_ADDRESSES; do ip address delete "$address" dev "$INSIDE" 2>/dev/null; done
     for address in $OUTSIDE_ADDRESSES; do ip address delete "$address" dev "$OUTSIDE" 2>/dev/null; done
     [ ! -e "$state" ] || while read -r setting; do sysctl -q -w "$setting"; done <"$state"
-    rm -f "$state" "$state.radvd" "$state.pid"
+    rm -f "$state" "$state.new" "$state.radvd" "$state.pid"
 }
 
 restart() {

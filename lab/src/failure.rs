@@ -1,5 +1,6 @@
 //! The lab's errors, which tell the reader what to do next.
 
+use crate::terminal::printable;
 use std::{fmt, io};
 
 /// Result of the lab's functions.
@@ -24,19 +25,19 @@ pub enum Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(what, error) => write!(f, "{what}: {error}"),
+        // Other programs and machines said some of it.
+        f.write_str(&printable(&match self {
+            Self::Io(what, error) => format!("{what}: {error}"),
             Self::Program(command, said) if said.is_empty() => {
-                write!(f, "`{command}` failed without output")
+                format!("`{command}` failed without output")
             }
-            Self::Program(command, said) => write!(f, "`{command}` failed: {said}"),
+            Self::Program(command, said) => format!("`{command}` failed: {said}"),
             Self::Missing(program, package) => {
-                write!(f, "{program} is not installed; apt-get install {package}, or: make deps")
+                format!("{program} is not installed; apt-get install {package}, or: make deps")
             }
-            Self::TimedOut(what) => write!(f, "{what}"),
-            Self::Unexpected(what) => write!(f, "{what}"),
-            Self::Interrupted => write!(f, "interrupted"),
-        }
+            Self::TimedOut(what) | Self::Unexpected(what) => what.clone(),
+            Self::Interrupted => "interrupted".to_owned(),
+        }))
     }
 }
 

@@ -130,16 +130,10 @@ fn run(command: Command) -> Result<(), Failure> {
         }
         Command::Remove { suffix, stale } => {
             must_be_root()?;
-            let suffixes = match stale {
+            remove(match stale {
                 true => topology::stale().into_iter().map(|network| network.suffix).collect(),
                 false => Vec::from_iter(suffix),
-            };
-            let mut removed = 0;
-            for suffix in suffixes {
-                removed += topology::remove(&suffix)?;
-            }
-            println!("{removed} namespaces removed");
-            Ok(())
+            })
         }
         Command::Impair(options) => impair::run(&options),
         Command::Deps => {
@@ -147,6 +141,19 @@ fn run(command: Command) -> Result<(), Failure> {
             Ok(())
         }
     }
+}
+
+/// Removes networks: one that cannot be removed keeps none of the others.
+fn remove(suffixes: Vec<String>) -> Result<(), Failure> {
+    let (mut removed, mut failed) = (0, Vec::new());
+    for suffix in suffixes {
+        match topology::remove(&suffix) {
+            Ok(namespaces) => removed += namespaces,
+            Err(failure) => failed.push(failure.to_string()),
+        }
+    }
+    println!("{removed} namespaces removed");
+    if failed.is_empty() { Ok(()) } else { Err(Failure::Unexpected(failed.join("\n"))) }
 }
 
 /// Users other than root get a user namespace in which they are root.

@@ -100,6 +100,23 @@ pub fn find(program: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
+/// Folders that may have what was built together with a program: its own and, if that is in cargo's target folder, those above it as far as
+/// there. Farther up, others may have put files: a program in `/tmp/x` does not look in `/tmp`.
+pub fn build_folders(program: &Path) -> Vec<PathBuf> {
+    let is_target = |folder: &&Path| {
+        let name = folder.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name == "target" || name.ends_with("-target"))
+    };
+    let above: Vec<&Path> = program.ancestors().skip(1).collect();
+    let last = above.iter().rposition(is_target).unwrap_or(0);
+    above.into_iter().take(last + 1).map(Path::to_owned).collect()
+}
+
+/// [`build_folders`] of this program.
+pub fn own_build_folders() -> Vec<PathBuf> {
+    build_folders(&std::env::current_exe().unwrap_or_default())
+}
+
 /// Whether the program is installed.
 pub fn installed(program: &str) -> bool {
     find(program).is_some()
@@ -162,6 +179,20 @@ mod tests {
         assert_eq!(Command::new(&path).status().unwrap().code(), Some(7));
         drop(open);
         std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn files_of_a_build_are_looked_for_in_its_folder_only() {
+        let of = |program: &str| {
+            let folders = build_folders(Path::new(program));
+            folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(of("/tmp/x/sixway-lab"), "/tmp/x");
+        assert_eq!(of("/usr/bin/sixway-lab"), "/usr/bin");
+        assert_eq!(of("/w/target/debug/sixway-lab"), "/w/target/debug /w/target");
+        assert_eq!(of("/w/target/debug/deps/interop-1"), "/w/target/debug/deps /w/target/debug /w/target");
+        assert_eq!(of("/w/my-target/release/sixway-lab"), "/w/my-target/release /w/my-target");
+        assert_eq!(of(""), "");
     }
 
     #[test]

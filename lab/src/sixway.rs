@@ -1,6 +1,7 @@
 //! The program under test, and the admin socket of a gateway in a network.
 
 use crate::failure::{Asking as _, Failure, Result};
+use crate::programs::own_build_folders;
 use crate::topology::Network;
 use ring::digest::{SHA256, digest};
 use std::path::{Path, PathBuf};
@@ -10,13 +11,17 @@ pub fn sixway() -> Result<PathBuf> {
     if let Some(path) = std::env::var_os("SIXWAY") {
         return Ok(path.into());
     }
-    let here = std::env::current_exe().unwrap_or_default();
-    let folders = || here.ancestors().skip(1);
-    let optimised = folders().map(|folder| folder.join("release/sixway"));
-    optimised
-        .chain(folders().map(|folder| folder.join("sixway")))
+    candidates(&own_build_folders())
+        .into_iter()
         .find(|path| path.is_file())
         .ok_or_else(|| Failure::Unexpected("sixway is not built: cargo build --release".to_owned()))
+}
+
+/// Where it may be. A folder alone is not a build's: others may write below it.
+fn candidates(folders: &[PathBuf]) -> Vec<PathBuf> {
+    let in_each = |name: &'static str| folders.iter().map(move |folder| folder.join(name));
+    let optimised = in_each("release/sixway").filter(|_| folders.len() > 1);
+    optimised.chain(in_each("sixway")).collect()
 }
 
 /// The SHA-256 of a program in hexadecimal digits, by which two builds of one version differ.
@@ -41,6 +46,17 @@ pub fn socket(network: &Network, host: &str) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_optimised_build_comes_first_and_a_copy_looks_next_to_itself_only() {
+        let of = |folders: &[&str]| {
+            let folders: Vec<_> = folders.iter().map(PathBuf::from).collect();
+            candidates(&folders).iter().map(|path| path.display().to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&["/tmp"]), ["/tmp/sixway"]);
+        let build = ["/t/debug/release/sixway", "/t/release/sixway", "/t/debug/sixway", "/t/sixway"];
+        assert_eq!(of(&["/t/debug", "/t"]), build);
+    }
 
     #[test]
     fn a_program_is_known_by_its_content() {

@@ -47,6 +47,12 @@ pub fn skipped(name: &str, why: &str) {
     println!("  {} {name:<11} {}", dim("–"), dim(format!("skipped: {why}")));
 }
 
+/// Text of other programs and machines for a terminal: without control characters, which could move the cursor or change its colours. Line ends and
+/// tabs stay.
+pub fn printable(text: &str) -> String {
+    text.chars().filter(|it| !it.is_control() || matches!(it, '\n' | '\t')).collect()
+}
+
 /// Bits per second, with three digits.
 pub fn bits(per_second: f64) -> String {
     match per_second {
@@ -81,6 +87,7 @@ pub fn thousands(count: u64) -> String {
 
 /// A table with a heading; columns are as wide as their widest cell, all but the first are set to the right if `right`.
 pub fn table(heading: &[&str], rows: &[Vec<String>], right: bool) -> String {
+    let rows: Vec<Vec<_>> = rows.iter().map(|row| row.iter().map(|cell| printable(cell)).collect()).collect();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         cells.chain([heading[column].chars().count()]).max().unwrap_or(0)
@@ -98,7 +105,7 @@ pub fn table(heading: &[&str], rows: &[Vec<String>], right: bool) -> String {
         format!("  {}", cells.join("   ")).trim_end().to_owned() + "\n"
     };
     let mut text = line(&mut heading.iter().copied());
-    for row in rows {
+    for row in &rows {
         text += &line(&mut row.iter().map(String::as_str));
     }
     text
@@ -135,6 +142,12 @@ mod tests {
         assert_eq!(median(&[7.0, 5.0]), 6.0);
         assert_eq!(median(&[7.0]), 7.0);
         assert_eq!(median(&[]), 0.0);
+    }
+
+    #[test]
+    fn what_is_printed_has_no_control_characters() {
+        assert_eq!(printable("a\u{1b}[31m\tb\r\nc\u{7f}\u{9b}é"), "a[31m\tb\ncé");
+        assert_eq!(table(&["X"], &[vec!["a\u{1b}b".to_owned()]], false), "  X\n  ab\n");
     }
 
     #[test]

@@ -3,7 +3,10 @@
 
 use super::linux_uml;
 use crate::failure::{Asking as _, Result};
-use std::path::Path;
+use std::fs::DirBuilder;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
@@ -36,12 +39,19 @@ fn missed(said: &str) -> Option<String> {
 }
 
 fn boot() -> Result<String> {
-    let folder = std::env::temp_dir().join(format!("sixway-guest-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).asking(|| format!("creating {}", folder.display()))?;
+    let folder = private_folder()?;
     let said = boot_in(&folder);
     // What is left there is the kernel's own, and what was made for it.
     let _ = std::fs::remove_dir_all(&folder);
     said
+}
+
+/// A new folder that only this user can enter: the kernel loads a library from it.
+fn private_folder() -> Result<PathBuf> {
+    let number = RandomState::new().build_hasher().finish();
+    let folder = std::env::temp_dir().join(format!("sixway-guest-{number:016x}"));
+    DirBuilder::new().mode(0o700).create(&folder).asking(|| format!("creating {}", folder.display()))?;
+    Ok(folder)
 }
 
 fn boot_in(folder: &Path) -> Result<String> {
@@ -57,6 +67,16 @@ fn boot_in(folder: &Path) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn a_library_is_compiled_in_a_folder_that_nobody_else_can_enter() {
+        let folders = [private_folder().unwrap(), private_folder().unwrap()];
+        let modes = folders.each_ref().map(|folder| folder.metadata().unwrap().permissions().mode() & 0o777);
+        folders.iter().for_each(|folder| std::fs::remove_dir(folder).unwrap());
+        assert_ne!(folders[0], folders[1]);
+        assert_eq!(modes, [0o700; 2]);
+    }
 
     #[test]
     fn a_kernel_whose_first_process_ended_well_can_run() {

@@ -3,6 +3,7 @@
 
 use crate::failure::{Asking as _, Failure, Result};
 use crate::namespace::command;
+use crate::programs::own_build_folders;
 use std::path::{Path, PathBuf};
 
 /// Where Debian's package has them, one folder for each version.
@@ -32,9 +33,8 @@ pub fn load_order(wanted: &[&str], instead: Option<&Path>) -> Result<Vec<PathBuf
 /// The folder with `sit` and `ip_tunnel` that know 6rd, for the installed User-Mode Linux; in the build's target folder.
 pub fn with_six_rd() -> Option<PathBuf> {
     let version = version().ok()?;
-    let here = std::env::current_exe().ok()?;
-    let folders = here.ancestors().skip(1).map(|folder| folder.join("sit-6rd").join(&version));
-    folders.into_iter().find(|folder| folder.join("sit.ko").is_file())
+    let mut folders = own_build_folders().into_iter().map(|folder| folder.join("sit-6rd").join(&version));
+    folders.find(|folder| folder.join("sit.ko").is_file())
 }
 
 fn version() -> Result<String> {

@@ -62,7 +62,7 @@ pub(super) fn command(name: &str, asked: &Asked) -> String {
         words.push("--quick".to_owned());
     }
     if !asked.devices.is_empty() {
-        words.push(format!("--devices {}", asked.devices.join(",")));
+        words.push(format!("--devices {}", word(&asked.devices.join(","))));
     }
     let set = asked.set.iter().filter(|(key, _)| has_setting(name, key));
     words.extend(set.map(|(key, value)| format!("--set {}", word(&format!("{key}={value}")))));
@@ -72,7 +72,7 @@ pub(super) fn command(name: &str, asked: &Asked) -> String {
     if !asked.pin {
         words.push("--no-pin".to_owned());
     }
-    words.extend(asked.guest.iter().map(|kind| format!("--guest {kind}")));
+    words.extend(asked.guest.iter().map(|kind| format!("--guest {}", word(kind))));
     words.extend(asked.remote.iter().map(|device| format!("--remote {}", word(device))));
     words.extend(asked.remote_hosts.iter().map(|host| format!("--remote-host {}", word(host))));
     if asked.rootless {
@@ -139,6 +139,9 @@ mod tests {
         assert_eq!(command("tools", &other), said);
         let rooted = command("tools", &Asked { rootless: false, ..other });
         assert!(rooted.starts_with("sudo sixway-lab run ") && !rooted.contains("--rootless"), "{rooted}");
+        let other = Asked { devices: vec!["a; b".to_owned()], guest: Some("$c".to_owned()), ..usual() };
+        let said = command("tools", &other);
+        assert!(said.contains("--devices 'a; b'") && said.contains("--guest '$c'"), "{said}");
         assert_eq!([word("it's"), word("")], [r"'it'\''s'", "''"]);
     }
 

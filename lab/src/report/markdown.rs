@@ -1,6 +1,7 @@
 //! The report as Markdown.
 
 use super::chapter::Chapter;
+use super::escaped::{cell, line};
 use super::facts;
 use super::grid::{Grid, absolute, distributions, headlines, over_rounds, ratios, remarks};
 use super::native::native_ratios;
@@ -20,15 +21,15 @@ pub fn markdown(results: &Results, chapters: &[Chapter<'_>]) -> String {
 
 fn head(text: &mut String, results: &Results) {
     let header = &results.header;
-    writeln!(text, "{}. {}.\n", facts::version(header), facts::progress(results)).ok();
-    writeln!(text, "- machine: {}", facts::machine(header)).ok();
+    writeln!(text, "{}. {}.\n", line(&facts::version(header)), facts::progress(results)).ok();
+    writeln!(text, "- machine: {}", line(&facts::machine(header))).ok();
     for device in &header.devices {
         let lacks = device.cannot_run.as_deref().map(|why| format!("left out: {why}"));
-        writeln!(text, "- {} ({}): {}", device.name, device.realm, lacks.unwrap_or(device.version.clone()))
-            .ok();
+        let said = lacks.unwrap_or(device.version.clone());
+        writeln!(text, "- {}", line(&format!("{} ({}): {said}", device.name, device.realm))).ok();
     }
     writeln!(text, "- noise: {}", facts::noise(&results.samples)).ok();
-    writeln!(text, "- licence of the data: {}", header.licence).ok();
+    writeln!(text, "- licence of the data: {}", line(&header.licence)).ok();
 }
 
 fn write_chapter(text: &mut String, chapter: &Chapter<'_>, results: &Results) {
@@ -39,7 +40,8 @@ fn write_chapter(text: &mut String, chapter: &Chapter<'_>, results: &Results) {
         text.push_str("| statement | today | evidence |\n|---|---|---|\n");
     }
     for finding in &chapter.findings {
-        writeln!(text, "| {} | {} | {} |", finding.statement, finding.outcome.text(), finding.evidence).ok();
+        let cells = [finding.statement.as_str(), finding.outcome.text(), finding.evidence.as_str()];
+        write_row(text, cells.into_iter().map(str::to_owned));
     }
     headlines(chapter.headlines, &view).iter().for_each(|grid| write_grid(text, grid));
     writeln!(text, "\n```text\n{}\n```\n", about.topology).ok();
@@ -63,15 +65,16 @@ fn write_chapter(text: &mut String, chapter: &Chapter<'_>, results: &Results) {
         text.push('\n');
     }
     for (key, remark) in remarks {
-        writeln!(text, "- `{key}`: {remark}").ok();
+        writeln!(text, "- {}", line(&format!("`{key}`: {remark}"))).ok();
     }
-    writeln!(text, "\nTo repeat it: `{}`", facts::command(about.name, &results.header.asked)).ok();
+    let command = facts::command(about.name, &results.header.asked);
+    writeln!(text, "\nTo repeat it: `{}`", line(&command)).ok();
 }
 
 fn write_grid(text: &mut String, grid: &Grid) {
-    writeln!(text, "\n### {}\n", grid.title).ok();
+    writeln!(text, "\n### {}\n", line(&grid.title)).ok();
     if !grid.caption.is_empty() {
-        writeln!(text, "{}\n", grid.caption).ok();
+        writeln!(text, "{}\n", line(&grid.caption)).ok();
     }
     write_row(text, grid.heads.iter().cloned());
     write_row(
@@ -97,6 +100,6 @@ fn write_grid(text: &mut String, grid: &Grid) {
 }
 
 fn write_row(text: &mut String, cells: impl Iterator<Item = String>) {
-    let cells: Vec<_> = cells.collect();
+    let cells: Vec<_> = cells.map(|text| cell(&text)).collect();
     writeln!(text, "| {} |", cells.join(" | ")).ok();
 }

@@ -2,6 +2,7 @@
 
 mod chapter;
 mod data;
+mod escaped;
 mod facts;
 mod figure;
 mod grid;

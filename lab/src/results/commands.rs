@@ -56,7 +56,10 @@ pub fn add_commands(folder: &Path, samples: &mut [Sample]) -> Result<()> {
     let all: Vec<Commands> = serde_json::from_slice(&text).map_err(std::io::Error::other).asking(what)?;
     for Commands { experiment, device, lines } in all {
         let is_next = |sample: &&mut Sample| {
-            sample.cell.experiment == experiment && sample.cell.device == device && sample.commands.is_empty()
+            sample.cell.experiment == experiment
+                && sample.cell.device == device
+                && sample.commands.is_empty()
+                && sample.failed.is_none()
         };
         if let Some(sample) = samples.iter_mut().find(is_next) {
             sample.commands = lines;

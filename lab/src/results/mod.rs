@@ -4,6 +4,7 @@
 
 mod cell;
 mod commands;
+mod file;
 mod header;
 mod machine;
 mod sample;
@@ -14,6 +15,7 @@ mod unit;
 
 pub use cell::{Cell, Name, key_of_group};
 pub use commands::{COMMANDS, Commands, commands};
+pub use file::{open_to_append, write_whole};
 pub use header::{Asked, DeviceEntry, Header, SCHEMA, shifted};
 pub use machine::{Machine, governors};
 pub use sample::{CLOCK, QUANTILES, Sample, TesterCost, Value, Verdict};

@@ -91,6 +91,13 @@ impl Value {
     pub const fn one(value: f64, unit: Unit) -> Self {
         Self { value, unit, n: 1, sd: None, quantiles: None, uncertain: None, verdict: None }
     }
+
+    /// Itself if it is a finite number, without a deviation or quantiles that are not: JSON has no others.
+    pub fn finite(self) -> Option<Self> {
+        let sd = self.sd.filter(|sd| sd.is_finite());
+        let quantiles = self.quantiles.filter(|all| all.iter().all(|quantile| quantile.is_finite()));
+        self.value.is_finite().then_some(Self { sd, quantiles, ..self })
+    }
 }
 
 /// Whose limit was met. Only a row that is [`Verdict::DeviceBound`] is a statement about the device's capacity.
@@ -126,6 +133,20 @@ pub struct TesterCost {
     pub late_sends: u64,
     /// Share of the time that the hypervisor took from the device's core, 0 to 1.
     pub steal: f64,
+}
+
+impl TesterCost {
+    /// The same with 0 in place of what is not a finite number: JSON has no others.
+    pub fn finite(self) -> Self {
+        let or_zero = |share: f64| if share.is_finite() { share } else { 0.0 };
+        Self {
+            generator_cores: or_zero(self.generator_cores),
+            responder_cores: or_zero(self.responder_cores),
+            device_core_busy: or_zero(self.device_core_busy),
+            late_sends: self.late_sends,
+            steal: or_zero(self.steal),
+        }
+    }
 }
 
 impl Verdict {

@@ -1,6 +1,7 @@
 //! The folder of a run. One process writes at a time (flock), and each sample is on the disk before the next cell begins.
 
 use super::commands::add_commands;
+use super::file::{open_to_append, write_whole};
 use super::header::{Asked, Header, SCHEMA};
 use super::sample::Sample;
 use super::table::samples_of;
@@ -52,7 +53,7 @@ impl Store {
     /// Another process writes there, the run there was asked for something else, or it is in another format.
     pub fn open(folder: &Path, asked: &Asked, header: impl FnOnce() -> Result<Header>) -> Result<Self> {
         std::fs::create_dir_all(folder.join("raw")).asking(|| format!("creating {}", folder.display()))?;
-        let lock = open(&folder.join("lock"))?;
+        let lock = open_to_append(&folder.join("lock"))?;
         if lock.try_lock().is_err() {
             return Err(Failure::Unexpected(format!("another run writes to {}", folder.display())));
         }
@@ -78,7 +79,7 @@ impl Store {
             new
         };
         let path = folder.join(SAMPLES);
-        let mut samples = open(&path)?;
+        let mut samples = open_to_append(&path)?;
         let whole = drop_torn_line(&path, &mut samples)?;
         let mut store =
             Self { folder: folder.to_owned(), samples, header, seen: BTreeMap::new(), _lock: lock };
@@ -166,25 +167,9 @@ pub fn read(folder: &Path) -> Result<Results> {
     Ok(Results { header, samples })
 }
 
-fn open(path: &Path) -> Result<File> {
-    let mut options = File::options();
-    options.read(true).append(true).create(true);
-    options.open(path).asking(|| format!("opening {}", path.display()))
-}
-
 fn json(value: &impl serde::Serialize, pretty: bool) -> Result<String> {
     let text = if pretty { serde_json::to_string_pretty(value) } else { serde_json::to_string(value) };
     text.map_err(|error| Failure::Unexpected(format!("writing results as JSON: {error}")))
-}
-
-/// Writes a file so that it is there as a whole or not at all.
-fn write_whole(path: &Path, text: &str) -> Result<()> {
-    let new = path.with_extension("new");
-    let written = File::create(&new).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    });
-    written.and_then(|()| std::fs::rename(&new, path)).asking(|| format!("writing {}", path.display()))
 }
 
 fn read_header(path: &Path) -> Result<Header> {

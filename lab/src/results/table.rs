@@ -110,7 +110,8 @@ fn verdict_of(text: &str, why: &str) -> Result<Verdict, String> {
 }
 
 fn number_of(text: &str) -> Result<f64, String> {
-    text.parse().map_err(|_| format!("{text:?} is not a number"))
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite());
+    number.ok_or_else(|| format!("{text:?} is not a number"))
 }
 
 /// Records as RFC 4180 writes them: a field in quotes may have commas, line ends and doubled quotes.
@@ -190,6 +191,8 @@ mod tests {
                 "record 2: there is no unit \"furlongs\"",
             ),
             (format!("{head}e,s,d,here,0,not loaded,v,?,count,1\n"), "record 2: \"?\" is not a number"),
+            (format!("{head}e,s,d,here,0,not loaded,v,NaN,count,1\n"), "record 2: \"NaN\" is not a number"),
+            (format!("{head}e,s,d,here,0,not loaded,v,inf,count,1\n"), "record 2: \"inf\" is not a number"),
         ] {
             let said = samples_of(&text).unwrap_err();
             assert!(said.contains(what), "{said}");

@@ -3,7 +3,7 @@
 use crate::analyse::{Change, Difference, Direction, compare};
 use crate::failure::{Failure, Result};
 use crate::results::read;
-use crate::terminal::table;
+use crate::terminal::{printable, table};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -56,7 +56,7 @@ pub fn comparison(first: &Path, second: &Path, fail_above: Option<f64>) -> Resul
         .collect();
     let failed = fail_above.filter(|_| !too_much.is_empty());
     let failed = failed.map(|limit| format!("worse by more than {limit}: {}", too_much.join(", ")));
-    Ok(Outcome { text, failed })
+    Ok(Outcome { text: printable(&text), failed })
 }
 
 /// The conditions in which two runs differ, each in a line.

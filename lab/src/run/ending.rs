@@ -40,7 +40,7 @@ pub fn interrupted(run: Option<&Path>) -> String {
         Some(folder) => {
             let folder = folder.display();
             format!(
-                "interrupted; what was measured is in {folder}: the same command continues, and \"sixway-lab report {folder}\" makes a report of it"
+                "interrupted; what was measured is in {folder}: the same command continues the run, and \"sixway-lab report {folder}\" makes its report"
             )
         }
         None => "interrupted; everything was removed".to_owned(),

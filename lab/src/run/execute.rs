@@ -12,6 +12,7 @@ use crate::interrupt;
 use crate::measure::Cores;
 use crate::observer::observe;
 use crate::results::{Asked, Cell, Sample, Store, timestamp};
+use crate::terminal::printable;
 use std::rc::Rc;
 use std::time::{Instant, SystemTime};
 
@@ -89,7 +90,7 @@ pub fn execute_within(
             pacing.note(at, sample.took);
             store.append(&sample)?;
             if let Some(failed) = failure(&sample) {
-                eprintln!("{failed}");
+                eprintln!("{}", printable(&failed));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The devices that were asked for and are not measured, with the reason.
 
 use crate::results::{Asked, DeviceEntry};
+use crate::terminal::printable;
 
 /// A line for each device of a run that is left out: it cannot run here, or the experiments have no task for it. `entries` are the devices that
 /// take part in the experiments.
@@ -11,7 +12,7 @@ pub(super) fn left_out(experiments: &[&str], asked: &Asked, entries: &[DeviceEnt
     let no_task = format!("{} {has} no task for it", experiments.join(", "));
     unable
         .chain(without_task.map(|name| (name, no_task.clone())))
-        .map(|(name, why)| format!("left out: {name}: {why}"))
+        .map(|(name, why)| printable(&format!("left out: {name}: {why}")))
         .collect()
 }
 
@@ -28,12 +29,15 @@ mod tests {
             cannot_run: why.map(str::to_owned),
             is_plain: false,
         };
-        let entries = [entry("sixway", None), entry("sixway-tc", Some("needs BPF: run it as root"))];
+        let entries = [
+            entry("sixway", None),
+            entry("sixway-tc", Some("needs permission to load BPF programs: run sixway-lab as root")),
+        ];
         let asked = Asked {
             devices: ["sixway", "sixway-tc", "unbound"].map(str::to_owned).to_vec(),
             ..Asked::default()
         };
-        let tc = "left out: sixway-tc: needs BPF: run it as root";
+        let tc = "left out: sixway-tc: needs permission to load BPF programs: run sixway-lab as root";
         assert_eq!(
             left_out(&["relay-2013"], &asked, &entries),
             [tc, "left out: unbound: relay-2013 has no task for it"]

@@ -1,6 +1,7 @@
 //! A run: which cells in which order, measured one after the other, and resumed where it ended.
 
 mod catalogue;
+mod commit;
 mod comparison;
 mod duration;
 mod ending;

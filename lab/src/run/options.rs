@@ -134,9 +134,9 @@ impl Options {
             !self.devices.iter().any(|device| own.contains(device))
         };
         match names.into_iter().find(is_unnamed) {
-            Some(name) => {
-                Err(Failure::Unexpected(format!("--remote {name}=…: name it: --devices {name},{name}-plain")))
-            }
+            Some(name) => Err(Failure::Unexpected(format!(
+                "--remote {name}=…: no device of it is measured: add --devices {name},{name}-plain"
+            ))),
             None => Ok(()),
         }
     }
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn a_remote_device_that_is_not_to_be_measured_is_refused() {
         let said = asked("relay-2013 --remote bsd=script:r.sh").unwrap_err();
-        assert_eq!(said, "--remote bsd=…: name it: --devices bsd,bsd-plain");
+        assert_eq!(said, "--remote bsd=…: no device of it is measured: add --devices bsd,bsd-plain");
         assert!(asked("relay-2013 --remote bsd=script:r.sh --devices sixway").is_err());
         for devices in ["bsd", "sixway,bsd-plain"] {
             asked(&format!("relay-2013 --remote bsd=script:r.sh --devices {devices}")).unwrap();

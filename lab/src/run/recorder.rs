@@ -6,6 +6,7 @@
 use super::failure_kit::{Capture, state};
 use crate::interrupt;
 use crate::observer::Observer;
+use crate::results::write_whole;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
@@ -74,7 +75,7 @@ impl Recorder {
             attempt.captures.into_iter().filter_map(|(_, capture)| capture.keep()).collect();
         let text: String = attempt.states.into_iter().map(|(_, text)| text).collect();
         let name = "failed.txt";
-        if !text.is_empty() && std::fs::write(folder.join(name), text).is_ok() {
+        if !text.is_empty() && write_whole(&folder.join(name), &text).is_ok() {
             kept.push(name.to_owned());
         }
         kept

@@ -4,7 +4,7 @@ use crate::failure::{Failure, Result};
 use crate::sixway::short;
 use std::path::Path;
 
-/// That the program `sixway` is the one with which the run in this folder began, by its SHA-256. Runs of older labs do not tell.
+/// Refuses to continue a run with another program `sixway` than it began with, by SHA-256. Runs of older labs have none.
 ///
 /// # Errors
 /// It is another one.

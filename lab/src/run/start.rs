@@ -1,5 +1,6 @@
 //! The commands `run` and `report`.
 
+use super::commit::commit;
 use super::ending::summary;
 use super::execute::{Laboratory, execute_within};
 use super::left_out::left_out;
@@ -15,11 +16,10 @@ use crate::measure::{Cores, Environment, fixed_work};
 use crate::report::{Chapter, csv, data, html, markdown};
 use crate::results::{
     Asked, COMMANDS, DeviceEntry, Header, Machine, Results, SCHEMA, Store, commands, has_samples, read,
-    timestamp,
+    timestamp, write_whole,
 };
 use crate::sixway::{sha256, sixway};
 use std::path::Path;
-use std::process::Command;
 use std::time::SystemTime;
 
 /// Runs what is requested, or resumes it, and writes its report into the same folder; the report as text.
@@ -55,7 +55,7 @@ pub fn run(options: &Options) -> Result<String> {
             schema: SCHEMA,
             started: timestamp(SystemTime::now()),
             lab: env!("CARGO_PKG_VERSION").to_owned(),
-            commit: commit(),
+            commit: commit(Path::new(".")),
             sixway: program.clone(),
             asked: asked.clone(),
             licence: "CC0-1.0".to_owned(),
@@ -144,7 +144,7 @@ pub fn report(folder: &Path, out: Option<&Path>) -> Result<String> {
         if ["data.csv", COMMANDS].contains(&name) && path.exists() && !has_samples(out) {
             continue;
         }
-        std::fs::write(&path, text).asking(|| format!("writing {}", path.display()))?;
+        write_whole(&path, &text)?;
     }
     Ok(text)
 }
@@ -201,9 +201,27 @@ fn entries(experiments: &[&dyn Experiment], asked: &Asked, here: &Machine) -> Re
     all.into_iter().filter(takes_part).map(entry).collect()
 }
 
-/// The commit of the working tree, if the lab was started in one.
-fn commit() -> Option<String> {
-    let said = Command::new("git").args(["describe", "--always", "--dirty", "--exclude=*"]).output().ok()?;
-    let commit = String::from_utf8_lossy(&said.stdout).trim().to_owned();
-    (said.status.success() && !commit.is_empty()).then_some(commit)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_report_replaces_links_and_leaves_what_they_name() {
+        let folder = std::env::temp_dir().join(format!("sixway-lab-report-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let header = Header { schema: SCHEMA, ..Header::default() };
+        std::fs::write(folder.join("run.json"), serde_json::to_string(&header).unwrap()).unwrap();
+        std::fs::write(folder.join("samples.jsonl"), "").unwrap();
+        let canary = folder.join("canary");
+        std::fs::write(&canary, "unchanged").unwrap();
+        let reports = ["report.md", "data.json"].map(|name| folder.join(name));
+        reports.iter().for_each(|path| symlink(&canary, path).unwrap());
+        let written = report(&folder, None);
+        let are_files = reports.map(|path| std::fs::symlink_metadata(path).unwrap().is_file());
+        let text = std::fs::read_to_string(&canary).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(written.unwrap().starts_with("# Results of the lab"));
+        assert_eq!((are_files, text.as_str()), ([true; 2], "unchanged"));
+    }
 }

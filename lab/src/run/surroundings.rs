@@ -2,13 +2,14 @@
 
 use crate::failure::{Asking as _, Failure, Result};
 use crate::measure::Environment;
+use crate::results::open_to_append;
 use std::io::Write as _;
 use std::path::Path;
 
 /// More than this share of stolen time is said.
 const STOLEN: f64 = 0.01;
 
-/// That a run at full scale must wait, if other programs would change its figures.
+/// Refuses a run at scale 1 on a machine with other load.
 ///
 /// # Errors
 /// The machine is not quiet.
@@ -18,7 +19,7 @@ pub(super) fn is_quiet_for(scale: f64, before: &Environment, folder: &Path) -> R
         return Ok(());
     }
     let own = match folder.join("run.json").exists() {
-        true => " (that of the run itself counts for some minutes after its end)",
+        true => " (the load average still contains the run itself for about two minutes)",
         false => "",
     };
     Err(Failure::Unexpected(format!(
@@ -53,11 +54,7 @@ fn note(folder: &Path, [before, after]: [&Environment; 2]) -> Result<()> {
         "stolen": after.steal_since(before),
     });
     let path = folder.join("environment.jsonl");
-    let mut file = std::fs::File::options()
-        .append(true)
-        .create(true)
-        .open(&path)
-        .asking(|| format!("opening {}", path.display()))?;
+    let mut file = open_to_append(&path)?;
     writeln!(file, "{line}").asking(|| format!("writing {}", path.display()))
 }
 
@@ -96,7 +93,8 @@ mod tests {
         std::fs::write(folder.join("run.json"), "{}").unwrap();
         let resumed = said(1.0, 9.0).unwrap_err();
         std::fs::remove_dir_all(&folder).unwrap();
-        let own = "(that of the run itself counts for some minutes after its end): wait, or use --noisy";
+        let own =
+            "(the load average still contains the run itself for about two minutes): wait, or use --noisy";
         assert!(resumed.ends_with(own), "{resumed}");
     }
 }

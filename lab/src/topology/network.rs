@@ -276,7 +276,7 @@ pub fn left_over(suffix: &str) -> Vec<String> {
 
 /// Removes a network that was kept: ends what runs in its namespaces, removes them and its folder. How many namespaces went.
 pub fn remove(suffix: &str) -> Result<usize> {
-    if suffix.len() != 6 || !suffix.bytes().all(|octet| octet.is_ascii_hexdigit()) {
+    if !owner::is_suffix(suffix) {
         return Err(Failure::Unexpected(format!(
             "{suffix:?} is not a valid suffix: use six hexadecimal digits"
         )));

@@ -4,8 +4,14 @@
 use crate::failure::{Asking as _, Failure, Result};
 use crate::interrupt;
 use crate::measure::{ClockOffset, Exchange, clock_offset};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
 use std::collections::BTreeMap;
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{Seek as _, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
@@ -48,6 +54,9 @@ pub const HOST_ACTIONS: [&str; 8] =
 /// How long an action may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Octets of output of an action at most.
+const LONGEST: u64 = 1 << 20;
+
 /// Exchanges with a clock, the quickest of which counts.
 const EXCHANGES: usize = 5;
 
@@ -78,40 +87,71 @@ impl Recipe {
     /// # Errors
     /// It fails, or answers something else.
     pub fn run(&self, action: &str, environment: &Environment) -> Result<BTreeMap<String, String>> {
+        self.run_within(PATIENCE, action, environment)
+    }
+
+    /// The same within a time. What an action starts and leaves behind may keep its output open: only the end of the shell is waited for.
+    fn run_within(
+        &self,
+        patience: Duration,
+        action: &str,
+        environment: &Environment,
+    ) -> Result<BTreeMap<String, String>> {
         let what = || format!("{action} of {}", self.file.display());
-        let mut command = match &self.transport {
+        let [stdout, stderr] = [memory_file(what)?, memory_file(what)?];
+        let mut command = self.command(action, environment)?;
+        command.stdout(stdout.try_clone().asking(what)?).stderr(stderr.try_clone().asking(what)?);
+        let mut child = command.process_group(0).spawn().asking(what)?;
+        let mut status = None;
+        let mut has_ended = || {
+            status = child.try_wait().asking(what)?;
+            match [&stdout, &stderr].iter().any(|file| file.metadata().is_ok_and(|it| it.len() > LONGEST)) {
+                true => {
+                    Err(Failure::Unexpected(format!("{} has more than {LONGEST} octets of output", what())))
+                }
+                false => Ok(status.is_some()),
+            }
+        };
+        let ended = match action == "stop" {
+            true => ends_within(patience, &what(), has_ended),
+            false => interrupt::wait_until(patience, &format!("the end of {}", what()), &mut has_ended),
+        };
+        let status = match (ended, status) {
+            (Ok(()), Some(status)) => status,
+            (ended, status) => {
+                if status.is_none() {
+                    // What the shell has started belongs to its group.
+                    killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGKILL).ok();
+                    child.wait().ok();
+                }
+                return Err(ended.err().unwrap_or_else(|| Failure::TimedOut(what())));
+            }
+        };
+        match status.success() {
+            true => answers(&text_of(&stdout).asking(what)?)
+                .ok_or_else(|| Failure::Unexpected(format!("{} answered other than key=value", what()))),
+            false => Err(Failure::Program(what(), text_of(&stderr).asking(what)?.trim().to_owned())),
+        }
+    }
+
+    /// The shell that runs an action, here or on the other machine.
+    fn command(&self, action: &str, environment: &Environment) -> Result<Command> {
+        match &self.transport {
             Transport::Local => {
                 let mut local = Command::new("sh");
                 local.arg(&self.file).arg(action).envs(environment).stdin(Stdio::null());
-                local
+                Ok(local)
             }
             Transport::Ssh(host) => {
                 let mut ssh = Command::new("ssh");
-                ssh.args(["-o", "BatchMode=yes", "-o", "ConnectTimeout=10", host, "sh", "-s", action]);
-                ssh.stdin(Stdio::piped());
-                ssh
+                ssh.args(["-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--", host, "sh", "-s", action]);
+                let what = || format!("{action} on {host}");
+                let mut script = memory_file(what)?;
+                script.write_all(self.script(environment)?.as_bytes()).asking(what)?;
+                script.rewind().asking(what)?;
+                ssh.stdin(script);
+                Ok(ssh)
             }
-        };
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().asking(what)?;
-        if let Some(mut input) = child.stdin.take() {
-            // A recipe that ends early does not read all of it.
-            input.write_all(self.script(environment)?.as_bytes()).ok();
-        }
-        // What it says is short and fits into the pipes.
-        let mut has_ended = || child.try_wait().map(|status| status.is_some()).asking(what);
-        let ended = match action == "stop" {
-            true => ends_within(PATIENCE, &what(), has_ended),
-            false => interrupt::wait_until(PATIENCE, &format!("the end of {}", what()), &mut has_ended),
-        };
-        if ended.is_err() {
-            child.kill().ok();
-        }
-        let output = child.wait_with_output().asking(what)?;
-        ended?;
-        match output.status.success() {
-            true => answers(&String::from_utf8_lossy(&output.stdout))
-                .ok_or_else(|| Failure::Unexpected(format!("{} answered other than key=value", what()))),
-            false => Err(Failure::Program(what(), String::from_utf8_lossy(&output.stderr).trim().to_owned())),
         }
     }
 
@@ -151,6 +191,19 @@ fn now() -> i64 {
     i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
 }
 
+/// A file without a name, for a child: unlike a pipe it never blocks.
+fn memory_file(what: impl FnOnce() -> String) -> Result<File> {
+    memfd_create(c"recipe", MFdFlags::MFD_CLOEXEC).map(File::from).asking(what)
+}
+
+/// What a child has written into it.
+fn text_of(file: &File) -> std::io::Result<String> {
+    let length = file.metadata()?.len().min(LONGEST);
+    let mut octets = vec![0; usize::try_from(length).unwrap_or_default()];
+    file.read_exact_at(&mut octets, 0)?;
+    Ok(String::from_utf8_lossy(&octets).into_owned())
+}
+
 /// Waits, also after Ctrl-C: the other machine is to be as it was.
 fn ends_within(limit: Duration, what: &str, mut has_ended: impl FnMut() -> Result<bool>) -> Result<()> {
     let start = Instant::now();
@@ -177,6 +230,52 @@ pub(super) fn answers(said: &str) -> Option<BTreeMap<String, String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nix::sys::signal::kill;
+
+    /// What an action of this recipe answers within a second, and the process that it started in the background.
+    fn within_a_second(name: &str, recipe: &str) -> (Result<BTreeMap<String, String>>, Pid) {
+        let folder = std::env::temp_dir().join(format!("sixway-recipe-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (file, background) = (folder.join("recipe.sh"), folder.join("background"));
+        std::fs::write(&file, recipe).unwrap();
+        let environment = Environment::from([("BACKGROUND".to_owned(), background.display().to_string())]);
+        let recipe = Recipe { transport: Transport::Local, file };
+        let start = Instant::now();
+        let said = recipe.run_within(Duration::from_secs(1), "about", &environment);
+        assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+        let id: i32 = std::fs::read_to_string(&background).unwrap().trim().parse().unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        (said, Pid::from_raw(id))
+    }
+
+    /// Whether a process runs. One that has ended may still wait for its parent.
+    fn runs(id: Pid) -> bool {
+        let state = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        state.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim().starts_with(['Z', 'X']))
+    }
+
+    #[test]
+    fn what_an_action_leaves_in_the_background_is_not_waited_for() {
+        let recipe =
+            "about() { sleep 1000 & echo $! >\"$BACKGROUND\"; echo what=x; echo tasks=forwarder; }\n\"$1\"\n";
+        let (said, background) = within_a_second("background", recipe);
+        let still_runs = runs(background);
+        kill(background, Signal::SIGKILL).ok();
+        let said = said.unwrap();
+        assert_eq!((said["what"].as_str(), said["tasks"].as_str(), still_runs), ("x", "forwarder", true));
+    }
+
+    #[test]
+    fn an_action_that_hangs_or_says_too_much_ends_with_all_that_it_started() {
+        let hangs = "sleep 1000 & echo $! >\"$BACKGROUND\"; wait";
+        let talks = "sleep 1000 & echo $! >\"$BACKGROUND\"; while :; do echo what=0123456789012345678901234567890123456789; done";
+        for (name, does, why) in [("hangs", hangs, "within 1s"), ("talks", talks, "octets of output")] {
+            let (said, background) = within_a_second(name, does);
+            let said = said.unwrap_err().to_string();
+            assert!(said.contains(why), "{said}");
+            ends_within(Duration::from_secs(5), "sleep", || Ok(!runs(background))).unwrap();
+        }
+    }
 
     #[test]
     fn answers_are_lines_of_key_and_value() {

@@ -27,6 +27,9 @@ pub(super) fn read<const N: usize>(
 ) -> Result<(String, Recipe, [String; N])> {
     let wrong = |what: &str| Failure::Unexpected(format!("{option} {text}: {what}; it is written {form}"));
     let (name, rest) = text.split_once('=').ok_or_else(|| wrong("there is no name"))?;
+    if !is_name(name) {
+        return Err(wrong("a name has letters a to z, digits, hyphens and underscores only"));
+    }
     let mut parts = rest.split(',');
     let transport = parts.next().unwrap_or_default();
     let (mut file, mut ends) = (None, [const { None::<String> }; N]);
@@ -40,6 +43,9 @@ pub(super) fn read<const N: usize>(
     }
     let (transport, file) = match transport.split_once(':') {
         Some(("script", file)) => (Transport::Local, file.to_owned()),
+        Some(("ssh", host)) if host.is_empty() || host.starts_with('-') => {
+            return Err(wrong("the host has no name, or begins with a hyphen"));
+        }
         Some(("ssh", host)) => {
             (Transport::Ssh(host.to_owned()), file.ok_or_else(|| wrong("there is no recipe"))?)
         }
@@ -50,6 +56,12 @@ pub(super) fn read<const N: usize>(
     }
     let recipe = Recipe { transport, file: file.into() };
     Ok((name.to_owned(), recipe, ends.map(Option::unwrap_or_default)))
+}
+
+/// Whether a name fits into keys of cells, names of files and command lines.
+fn is_name(text: &str) -> bool {
+    let fits = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || "_-".contains(it);
+    !text.is_empty() && !text.starts_with('-') && text.chars().all(fits)
 }
 
 impl Request {
@@ -83,6 +95,10 @@ mod tests {
             ("bsd=ssh:x", "no recipe"),
             ("bsd=script:x,inside=a,outside=b,inside-there=c", "no outside-there"),
             ("bsd=script:x,colour=a", "colour is unknown"),
+            ("a/../b=script:x", "a name has letters"),
+            ("=script:x", "a name has letters"),
+            ("-x=script:x", "a name has letters"),
+            ("bsd=ssh:-oProxyCommand=x,recipe=x", "begins with a hyphen"),
         ] {
             assert!(Request::parse(text).unwrap_err().to_string().contains(what), "{text}");
         }

@@ -3,10 +3,12 @@
 use super::environment::data;
 use super::recipe::{ACTIONS, Environment, HOST_ACTIONS, Recipe, Transport};
 use crate::device::task::{Nat44, SiteGateway, Task, TaskKind};
+use crate::failure::Failure;
 use crate::programs::make_executable;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::SystemTime;
 
 fn shipped() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("remote");
@@ -73,7 +75,7 @@ fn calls_of(action: &str, name: &str, programs: &[&str], given: &Environment) ->
     let log = folder.join("log");
     let mut environment = given.clone();
     // Where some keep what they have changed.
-    environment.insert("RUN".to_owned(), folder.display().to_string());
+    environment.insert("SIXWAY_RECIPE_STATE".to_owned(), folder.display().to_string());
     environment.insert("PATH".to_owned(), format!("{}:/usr/bin:/bin", folder.display()));
     environment.insert("LOG".to_owned(), log.display().to_string());
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("remote").join(name);
@@ -96,6 +98,7 @@ const RELAY: &[(&str, &str)] = &[
 #[test]
 fn freebsd_becomes_the_relay_of_the_paper() {
     let expected = [
+        "sysctl -e net.inet.ip.forwarding net.inet6.ip6.forwarding",
         "sysctl net.inet.ip.forwarding=1 net.inet6.ip6.forwarding=1",
         "ifconfig em0 inet 80.64.79.254/24 alias",
         "ifconfig em1 inet6 2a02:a50::1/64 alias",
@@ -214,6 +217,88 @@ fn ios_gets_the_commands_of_a_6to4_router() {
         "end",
     ];
     assert_eq!(calls("ios-6to4.sh", &["ssh"], &of_pairs(&router)), expected);
+}
+
+#[test]
+fn a_second_start_does_not_note_what_the_first_one_has_changed() {
+    for (name, said) in [("linux.sh", "$IS"), ("freebsd-stf.sh", "net.inet.ip.forwarding=$IS")] {
+        let folder = std::env::temp_dir().join(format!("sixway-recipe-twice-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let answer = format!("case $1 in -n | -e) echo {said} ;; *) echo \"$*\" >>\"$LOG\" ;; esac\n");
+        for (program, does) in [("sysctl", answer.as_str()), ("ip", ""), ("nft", ""), ("ifconfig", "")] {
+            let path = folder.join(program);
+            std::fs::write(&path, format!("#!/bin/sh\n{does}")).unwrap();
+            make_executable(&path).unwrap();
+        }
+        let log = folder.join("log");
+        let run = |action: &str, is: &str| {
+            let [path, state] =
+                [format!("{0}:/usr/bin:/bin", folder.display()), folder.display().to_string()];
+            let log = log.display().to_string();
+            let given = of_pairs(&[
+                ("PATH", &path),
+                ("SIXWAY_RECIPE_STATE", &state),
+                ("LOG", &log),
+                ("IS", is),
+                ("TASK", "forwarder"),
+                ("INSIDE", "in0"),
+                ("OUTSIDE", "out0"),
+            ]);
+            let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("remote").join(name);
+            Recipe { transport: Transport::Local, file }.run(action, &given).unwrap();
+        };
+        run("start", "0");
+        run("start", "1");
+        std::fs::write(&log, "").unwrap();
+        run("stop", "1");
+        let restored = std::fs::read_to_string(&log).unwrap();
+        let is_noted = folder.join("sixway-recipe.in0").exists();
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(
+            restored
+                .lines()
+                .next()
+                .is_some_and(|line| line.ends_with("forward=0") || line.ends_with("forwarding=0")),
+            "{restored}"
+        );
+        assert!(!restored.contains("=1") && !is_noted, "{restored}");
+    }
+}
+
+/// What IOS's recipe says about the CPU, with this folder for its state.
+fn cpu_of_ios(run: &Path) -> Result<Environment, Failure> {
+    let ssh = run.join("ssh");
+    std::fs::write(&ssh, "#!/bin/sh\necho 'CPU utilization for five seconds: 50%/3%; one minute: 9%'\n")
+        .unwrap();
+    make_executable(&ssh).unwrap();
+    let path = format!("{}:/usr/bin:/bin", run.display());
+    let run = run.display().to_string();
+    let environment = of_pairs(&[("PATH", &path), ("XDG_RUNTIME_DIR", &run), ("IOS_HOST", "a")]);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("remote/ios-6to4.sh");
+    Recipe { transport: Transport::Local, file }.run("cpu", &environment)
+}
+
+#[test]
+fn the_cpu_time_of_ios_is_kept_in_a_folder_that_nobody_else_can_write() {
+    let run = std::env::temp_dir().join(format!("sixway-recipe-cpu-{}", std::process::id()));
+    let (kept, other) = (run.join("sixway-ios"), run.join("other"));
+    std::fs::create_dir_all(&other).unwrap();
+    std::os::unix::fs::symlink(&other, &kept).unwrap();
+    let by_link = cpu_of_ios(&run).unwrap_err().to_string();
+    std::fs::remove_file(&kept).unwrap();
+    let first = cpu_of_ios(&run).unwrap();
+    // A hundred seconds ago it was at 7 ns.
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    std::fs::write(kept.join("cpu"), format!("7 {}\n", now - 100)).unwrap();
+    let later: u64 = cpu_of_ios(&run).unwrap()["busy_ns"].parse().unwrap();
+    // Some shells run a command in an index.
+    std::fs::write(kept.join("cpu"), format!("a[$(touch$IFS{}/ran)] 1\n", run.display())).unwrap();
+    let odd = cpu_of_ios(&run).unwrap();
+    let ran = run.join("ran").exists();
+    std::fs::remove_dir_all(&run).unwrap();
+    assert!(by_link.contains("is not a folder of this user alone"), "{by_link}");
+    assert_eq!((first["busy_ns"].as_str(), odd["busy_ns"].as_str(), ran), ("0", "0", false));
+    assert!((50_000_000_007..60_000_000_000).contains(&later), "{later}");
 }
 
 /// PowerShell is not here: that its scripts are valid is not tested.

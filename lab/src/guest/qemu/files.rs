@@ -2,6 +2,7 @@
 
 use super::archive::Archive;
 use crate::failure::{Asking as _, Failure, Result};
+use crate::programs::own_build_folders;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -44,11 +45,11 @@ pub fn has_module(name: &str) -> bool {
 }
 
 impl Image {
-    /// The newest in the folder that [`FOLDER`] names, or else in a folder `guest` next to this program or above it, as in the build's target folder.
+    /// The newest in the folder that [`FOLDER`] names, or else in a folder `guest` next to this program or above it in the build's target folder.
     pub fn find() -> Option<Self> {
         let folders: Vec<PathBuf> = match std::env::var_os(FOLDER) {
             Some(named) => vec![named.into()],
-            None => std::env::current_exe().ok()?.ancestors().skip(1).map(|at| at.join("guest")).collect(),
+            None => own_build_folders().into_iter().map(|at| at.join("guest")).collect(),
         };
         let folders = folders.into_iter();
         let versions = folders.filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();

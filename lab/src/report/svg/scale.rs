@@ -1,5 +1,8 @@
 //! Axes: which part of the numbers is shown, and where ticks are.
 
+/// Decades, or steps, with a tick at most.
+const MOST: usize = 40;
+
 /// From a value to a place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
@@ -47,11 +50,13 @@ impl Scale {
     pub(super) fn ticks(&self) -> Vec<f64> {
         if self.is_logarithmic {
             let decades = (self.high / self.low).log10().round() as i32;
-            return (0..=decades).map(|decade| self.low * 10_f64.powi(decade)).collect();
+            // The values are of a file, and may be any.
+            let apart = decades.max(0).unsigned_abs() as usize / MOST + 1;
+            return (0..=decades).step_by(apart).map(|decade| self.low * 10_f64.powi(decade)).collect();
         }
         let step = step((self.high - self.low) / 5.0);
         let first = (self.low / step).ceil();
-        let count = ((self.high / step).floor() - first).max(0.0) as u32;
+        let count = ((self.high / step).floor() - first).clamp(0.0, MOST as f64) as u32;
         (0..=count).map(|at| (first + f64::from(at)) * step).collect()
     }
 }
@@ -102,6 +107,17 @@ mod tests {
         let decades = Scale::decades(0.25, 3.1, (0.0, 100.0));
         assert_eq!(decades.ticks().len(), 3);
         assert_eq!(decades.place(1.0), 50.0);
+    }
+
+    #[test]
+    fn ticks_are_few_whatever_the_values_are() {
+        let widest = Scale::decades(f64::MIN_POSITIVE, f64::MAX, (0.0, 1.0));
+        let odd = Scale::between(f64::NAN, f64::INFINITY, true, (0.0, 1.0));
+        let tiny = Scale::between(0.0, 5e-324, false, (0.0, 1.0));
+        for scale in [widest, odd, tiny] {
+            assert!(scale.ticks().len() <= MOST + 1, "{scale:?}");
+        }
+        assert_eq!(Scale::decades(1.0, 1e39, (0.0, 1.0)).ticks().len(), 40, "each decade");
     }
 
     #[test]
