@@ -36,6 +36,8 @@ const RECORDED: usize = 50;
 
 /// Does some work, and returns the different command lines of children that were started meanwhile.
 pub fn recorded<T>(work: impl FnOnce() -> T) -> (T, Vec<String>) {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let record = || RECORD.lock().unwrap_or_else(PoisonError::into_inner);
     *record() = Some(Vec::new());
     let done = work();
@@ -237,5 +239,27 @@ mod tests {
         closing.join().unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
         assert!(status.unwrap().success());
+    }
+
+    #[test]
+    fn a_record_has_each_line_once_and_fifty_at_most() {
+        let log = std::env::temp_dir().join(format!("sixway-record-{}.out", std::process::id()));
+        let (_, lines) = recorded(|| {
+            let mut own = Command::new("true");
+            own.arg("recorded");
+            Process::start(own, &log).unwrap().finish(Duration::from_secs(5)).unwrap();
+            for number in 0..60 {
+                record(&format!("x {number}"));
+                record(&format!("x {number}"));
+            }
+        });
+        for file in [log.clone(), stderr_of(&log)] {
+            std::fs::remove_file(file).unwrap();
+        }
+        assert!(lines.iter().any(|line| line == "true recorded"), "{lines:?}");
+        let different: std::collections::BTreeSet<_> = lines.iter().collect();
+        assert_eq!((lines.len(), different.len()), (50, 50));
+        record("late");
+        assert!(!recorded(|| ()).1.iter().any(|line| line == "late"));
     }
 }

@@ -37,6 +37,8 @@ pub(super) fn differences(first: &Header, second: &Header) -> Vec<Difference> {
         of("set", |header| settings(&header.asked), true),
         of("pinned to CPUs", |header| yes_or_no(header.asked.pin), true),
         of("guest", |header| header.asked.guest.clone().unwrap_or_else(|| "the usual one".to_owned()), true),
+        of("other machines", |header| others(&header.asked), true),
+        of("frequency governor", |header| governor(&header.machine), false),
         of("without root", |header| yes_or_no(is_rootless(header)), true),
         of("kernel", |header| header.machine.kernel.clone(), false),
         memory.filter(|_| has_other_memory(&first.machine, &second.machine)),
@@ -44,6 +46,16 @@ pub(super) fn differences(first: &Header, second: &Header) -> Vec<Difference> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// Devices and hosts on other machines, as they were given.
+fn others(asked: &Asked) -> String {
+    let all = [&asked.remote[..], &asked.remote_hosts].concat();
+    if all.is_empty() { "none".to_owned() } else { all.join(" ") }
+}
+
+fn governor(machine: &Machine) -> String {
+    machine.governor.clone().unwrap_or_else(|| "not visible".to_owned())
 }
 
 /// In what two machines differ, if they do. One with another kernel is another machine, and so is a user namespace.

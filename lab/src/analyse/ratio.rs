@@ -6,7 +6,7 @@ use super::statistics::estimate;
 const ROUNDS: usize = 3;
 /// Maximum ratio of an interval's ends: with a wider interval the value has no meaning.
 const WIDEST: f64 = 1.5;
-/// An interval up to this factor from 1 is near it: it shows that there is no difference worth a word.
+/// An interval within this factor of 1 on both sides shows that there is no relevant difference.
 const NEAR: f64 = 1.1;
 /// A difference counts from this multiple of the noise.
 const NOISES: f64 = 2.0;
@@ -90,7 +90,7 @@ impl Bearing {
         }
     }
 
-    /// Whether it is above 1: `None` if that is uncertain. That it is not takes an interval below 1, or one near 1 whole ([`NEAR`]).
+    /// Whether it is above 1. "No" takes an interval below 1, or one within [`NEAR`] of 1 as a whole; otherwise it is uncertain (`None`).
     pub fn is_above(&self) -> Option<bool> {
         self.is_on_side(|value| value > 1.0)
     }

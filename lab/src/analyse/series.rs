@@ -15,15 +15,16 @@ pub struct Group<'a> {
 
 /// The groups in the order in which their first repetition appears.
 pub fn groups(samples: &[Sample]) -> Vec<Group<'_>> {
-    let mut all: Vec<(String, Group<'_>)> = Vec::new();
+    let mut all: Vec<Group<'_>> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for sample in samples {
-        let key = key_of_group(&sample.cell);
-        match all.iter_mut().find(|(of, _)| *of == key) {
-            Some((_, group)) => group.samples.push(sample),
-            None => all.push((key, Group { cell: &sample.cell, samples: vec![sample] })),
+        let place = *places.entry(key_of_group(&sample.cell)).or_insert(all.len());
+        match all.get_mut(place) {
+            Some(group) => group.samples.push(sample),
+            None => all.push(Group { cell: &sample.cell, samples: vec![sample] }),
         }
     }
-    all.into_iter().map(|(_, group)| group).collect()
+    all
 }
 
 /// The values of one name along an axis, by device: for plots and findings. Failed and missing ones are left out.
@@ -72,7 +73,7 @@ impl Group<'_> {
         self.samples.iter().filter_map(|sample| sample.values.get(name)).map(|value| value.n).sum()
     }
 
-    /// What a value is that is uncertain, or why it could not be measured in some of the repetitions: the others alone would be a choice.
+    /// Why a value is uncertain: how it was read, or that some repetitions do not have it, so that a mean of the others would be biased.
     pub fn uncertain(&self, name: &str) -> Option<&str> {
         let uncertain = self.samples.iter().find_map(|sample| sample.values.get(name)?.uncertain.as_deref());
         let has_some = || self.samples.iter().any(|sample| sample.values.contains_key(name));

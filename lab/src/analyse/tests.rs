@@ -298,3 +298,17 @@ fn a_wide_interval_around_equality_does_not_show_that_nothing_changed() {
     let same = compare(&steady, &steady).changes.remove(0);
     assert_eq!((same.direction, same.unknown()), (Direction::Same, None));
 }
+
+#[test]
+fn a_value_that_one_round_does_not_have_has_no_ratio() {
+    let of = |device: &'static str| {
+        (0..4).map(move |round| {
+            sample(device, round, &[("time", 2.0, Unit::Milliseconds)], &Verdict::DeviceBound)
+        })
+    };
+    let mut all: Vec<_> = of("sixway").chain(of("kernel")).collect();
+    all[0].values.clear();
+    all[0].not_measurable.insert("time".to_owned(), "too short".to_owned());
+    let said = bearing(&results(all), "sixway", "kernel", "time").explained();
+    assert_eq!(said, "the value of sixway is uncertain: too short");
+}

@@ -69,10 +69,9 @@ fn have_names_of_their_own(requests: &[Request]) -> Result<()> {
     let mut taken: BTreeSet<String> = KNOWN.iter().map(|device| device.card().name.to_owned()).collect();
     for Request { name, .. } in requests {
         for own in [name.clone(), format!("{name}-plain")] {
-            let of = if own == *name { "of this name".to_owned() } else { format!("named {own}") };
-            if !taken.insert(own) {
+            if !taken.insert(own.clone()) {
                 return Err(Failure::Unexpected(format!(
-                    "--remote {name}=…: there is a device {of}; choose another one, such as my-{name}"
+                    "--remote {name}=…: a device {own} exists: choose another name, such as my-{name}"
                 )));
             }
         }
@@ -113,10 +112,10 @@ mod tests {
             have_names_of_their_own(&requests).map_err(|failure| failure.to_string())
         };
         assert_eq!(said(&["bsd", "my-freebsd-stf"]), Ok(()));
-        let known = "--remote freebsd-stf=…: there is a device of this name; choose another one, such as my-freebsd-stf";
+        let known = "--remote freebsd-stf=…: a device freebsd-stf exists: choose another name, such as my-freebsd-stf";
         assert_eq!(said(&["bsd", "freebsd-stf"]), Err(known.to_owned()));
         assert!(said(&["bsd", "bsd"]).is_err_and(|said| said.starts_with("--remote bsd=…: ")));
-        assert!(said(&["guest"]).is_err_and(|said| said.contains("a device named guest-plain")));
+        assert!(said(&["guest"]).is_err_and(|said| said.contains("a device guest-plain exists")));
         assert!(said(&["bsd-plain", "bsd"]).is_err());
     }
 }

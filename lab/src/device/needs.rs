@@ -40,7 +40,7 @@ impl Needs {
             return Some("needs root".to_owned());
         }
         if self.bpf && !here.bpf {
-            return Some("needs BPF: run it as root".to_owned());
+            return Some("needs permission to load BPF programs: run sixway-lab as root".to_owned());
         }
         if here.cpus < self.cpus {
             return Some(format!("needs {} CPUs, and here are {}", self.cpus, here.cpus));
@@ -70,7 +70,10 @@ mod tests {
         let needs = Needs { programs: &[], ..Needs::NAMESPACE };
         let lacking = |needs: Needs| needs.lacking(&here).unwrap_or_default();
         assert_eq!(lacking(needs), "");
-        assert_eq!(lacking(Needs { bpf: true, ..needs }), "needs BPF: run it as root");
+        assert_eq!(
+            lacking(Needs { bpf: true, ..needs }),
+            "needs permission to load BPF programs: run sixway-lab as root"
+        );
         assert_eq!(lacking(Needs { cpus: 3, ..needs }), "needs 3 CPUs, and here are 2");
         assert!(lacking(Needs { programs: &["no-such-program"], ..needs }).contains("no-such-program"));
         assert_eq!(needs.lacking(&Machine { root: false, ..here.clone() }).as_deref(), Some("needs root"));

@@ -1,11 +1,11 @@
 //! The sheet on which a stage records its measurements.
 
 use crate::device::{CpuSource, MemoryReading};
-use crate::failure::{Asking as _, Failure, Result};
+use crate::failure::{Failure, Result};
 use crate::guest::image_folder;
 use crate::load::Histogram;
 use crate::measure::{ClockOffset, CpuOverTime};
-use crate::results::{CLOCK, Name, QUANTILES, Sample, TesterCost, Unit, Value, Verdict};
+use crate::results::{CLOCK, Name, QUANTILES, Sample, TesterCost, Unit, Value, Verdict, write_whole};
 use crate::sixway::sixway;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -31,6 +31,9 @@ const SHARED: &str = "of the whole machine, with the load and what answers it: w
 /// What a CPU time is that was read by few ticks.
 const BRIEF: &str = "counted by ticks of 10 ms, of which the load took less than ten";
 const TEN_TICKS: Duration = Duration::from_millis(100);
+
+/// Why there is no value that would be infinite or not a number.
+const NOT_FINITE: &str = "the measurement gave no finite number";
 
 /// Whether a value is a device's CPU time, or follows from it.
 fn is_of_cpu(name: &str, unit: Unit) -> bool {
@@ -155,8 +158,7 @@ impl Sheet {
     /// # Errors
     /// It cannot be written.
     pub fn keep(&mut self, name: &str, text: &str) -> Result<()> {
-        let path = self.folder.join(name);
-        std::fs::write(&path, text).asking(|| format!("writing {}", path.display()))?;
+        write_whole(&self.folder.join(name), text)?;
         self.raw.push(name.to_owned());
         Ok(())
     }
@@ -237,12 +239,14 @@ impl Sheet {
     pub fn fill(self, sample: Sample) -> Result<Sample> {
         match self.verdict {
             Some(verdict) if !self.values.is_empty() => {
-                let Self { mut values, not_measurable, tester, commands, raw, cpu_is, .. } = self;
+                let Self { values, mut not_measurable, tester, commands, raw, cpu_is, .. } = self;
+                let mut values = finite(values, &mut not_measurable);
                 for (name, value) in &mut values {
                     if let Some(what) = cpu_is.filter(|_| is_of_cpu(name, value.unit)) {
                         value.uncertain = Some(what.to_owned());
                     }
                 }
+                let tester = tester.finite();
                 Ok(Sample { values, not_measurable, verdict, tester, commands, raw, ..sample })
             }
             _ => Err(Failure::Unexpected(
@@ -250,6 +254,21 @@ impl Sheet {
             )),
         }
     }
+}
+
+/// The values that are numbers. Results cannot have another one, such as the quotient of two zeros: it gets a reason in place of a value.
+fn finite(
+    values: BTreeMap<Name, Value>,
+    not_measurable: &mut BTreeMap<Name, String>,
+) -> BTreeMap<Name, Value> {
+    let mut all = BTreeMap::new();
+    for (name, value) in values {
+        match value.finite() {
+            Some(value) => drop(all.insert(name, value)),
+            None => drop(not_measurable.insert(name, NOT_FINITE.to_owned())),
+        }
+    }
+    all
 }
 
 /// A line with names in place of these paths.
@@ -260,7 +279,12 @@ fn portable(line: String, own: &[(&Path, &str)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Cell;
+    use crate::results::{Asked, Cell, Header, SCHEMA, Store, read};
+
+    fn cell() -> Cell {
+        let [experiment, series, device] = ["e", "s", "d"].map(str::to_owned);
+        Cell { experiment, series, device, point: BTreeMap::new(), repeat: 0 }
+    }
 
     /// Values of a sheet whose CPU time is read this way over this time, by name: whether they are uncertain.
     fn uncertain(source: CpuSource, over: Duration) -> Vec<(String, bool)> {
@@ -272,15 +296,34 @@ mod tests {
         sheet.value("native-cpu", 0.1, Unit::Cores);
         sheet.value("requests", 5.0, Unit::PerSecond);
         sheet.tester(TesterCost::default());
-        let cell = Cell {
-            experiment: "e".to_owned(),
-            series: "s".to_owned(),
-            device: "d".to_owned(),
-            point: BTreeMap::new(),
-            repeat: 0,
-        };
-        let filled = sheet.fill(Sample::failed(cell, "")).unwrap();
+        let filled = sheet.fill(Sample::failed(cell(), "")).unwrap();
         filled.values.into_iter().map(|(name, value)| (name, value.uncertain.is_some())).collect()
+    }
+
+    #[test]
+    fn what_is_not_finite_is_not_measurable_and_the_run_can_be_read() {
+        let folder = std::env::temp_dir().join(format!("sixway-lab-finite-{}", std::process::id()));
+        let mut sheet = Sheet::new(folder.clone());
+        sheet.value("requests", 5.0, Unit::PerSecond);
+        sheet.value("loss", f64::NAN, Unit::Lost);
+        sheet.spread("rate", &[1.0, f64::INFINITY], Unit::PerSecond);
+        sheet.varying("cpu", 0.5, CpuOverTime { mean: 0.5, sd: f64::NAN, n: 2 });
+        sheet.tester(TesterCost { steal: f64::NAN, generator_cores: 0.5, ..TesterCost::default() });
+        let sample = Sample { failed: None, ..Sample::failed(cell(), "") };
+        let filled = sheet.fill(sample).unwrap();
+        let asked = Asked::default();
+        let header = Header { schema: SCHEMA, plan: vec![cell().key()], ..Header::default() };
+        Store::open(&folder, &asked, || Ok(header)).unwrap().append(&filled).unwrap();
+        let results = read(&folder);
+        std::fs::remove_dir_all(&folder).unwrap();
+        let sample = &results.unwrap().samples[0];
+        assert_eq!(sample, &filled);
+        let names: Vec<_> = sample.values.keys().map(String::as_str).collect();
+        assert_eq!((names, sample.values["cpu"].sd), (vec!["cpu", "requests"], None));
+        let reasons: Vec<_> =
+            sample.not_measurable.iter().map(|(name, why)| (name.as_str(), why.as_str())).collect();
+        assert_eq!(reasons, [("loss", NOT_FINITE), ("rate", NOT_FINITE)]);
+        assert_eq!((sample.tester.steal, sample.tester.generator_cores), (0.0, 0.5));
     }
 
     #[test]

@@ -17,8 +17,8 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// # Errors
 /// wget is not installed, or a page does not come.
 pub fn wget(network: &Network, from: &str, url: &str, times: usize) -> Result<u64> {
-    let (finished, pages) = run((network, from), url, times, 0)?;
-    finished.succeeded()?;
+    let (run, pages) = run((network, from), url, times, (0, LIMIT))?;
+    run?.succeeded()?;
     let octets = std::fs::metadata(&pages);
     octets.map(|file| file.len()).map_err(|_| Failure::Unexpected("wget wrote nothing".to_owned()))
 }
@@ -28,9 +28,21 @@ pub fn wget(network: &Network, from: &str, url: &str, times: usize) -> Result<u6
 /// # Errors
 /// wget is not installed, or fails in another way.
 pub fn wget_beside(from: (&Network, &str), url: &str, times: usize, number: usize) -> Result<u64> {
-    let (finished, pages) = run(from, url, times, number)?;
-    if !finished.status.code().is_some_and(|code| LOST.contains(&code)) {
-        finished.succeeded()?;
+    wget_within(from, url, times, (number, LIMIT))
+}
+
+fn wget_within(
+    from: (&Network, &str),
+    url: &str,
+    times: usize,
+    (number, limit): (usize, Duration),
+) -> Result<u64> {
+    let (run, pages) = run(from, url, times, (number, limit))?;
+    match run {
+        // It was ended: what had not come is lost.
+        Err(Failure::TimedOut(_)) => {}
+        Ok(finished) if finished.status.code().is_some_and(|code| LOST.contains(&code)) => {}
+        finished => drop(finished?.succeeded()?),
     }
     Ok(std::fs::metadata(&pages).map_or(0, |file| file.len()))
 }
@@ -40,11 +52,11 @@ fn run(
     (network, from): (&Network, &str),
     url: &str,
     times: usize,
-    number: usize,
-) -> Result<(Finished, PathBuf)> {
+    (number, limit): (usize, Duration),
+) -> Result<(Result<Finished>, PathBuf)> {
     let list = network.file(&format!("{from}.{number}.txt"), &format!("{url}\n").repeat(times))?;
     let pages = network.folder().join(format!("{from}.{number}.pages"));
     let mut wget = command("wget")?;
     wget.args(["-nv", "--no-proxy", "--tries=1", "--timeout=10", "-i"]).arg(list).arg("-O").arg(&pages);
-    Ok((network.host(from)?.run(wget, LIMIT)?, pages))
+    Ok((network.host(from)?.run(wget, limit), pages))
 }

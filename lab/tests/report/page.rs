@@ -84,7 +84,7 @@ fn uncertain_memory_is_marked_and_a_missing_one_has_a_reason() {
     let text = markdown(&results, &chapters());
     let table = text.split("### One server\n").nth(1).and_then(|rest| rest.split("###").next()).unwrap_or("");
     assert!(table.contains("≈ memory of sixway-with-a-long-name: entries × octets."), "{table}");
-    assert!(table.contains("No memory of kernel: it has none, <really>."), "{table}");
+    assert!(table.contains("No memory of kernel: it has none, &lt;really>."), "{table}");
     assert!(table.contains("| ≈ 21,900 | ") && table.contains("| not measurable | "), "{table}");
     let csv = csv(&results);
     let uncertain = csv.lines().filter(|line| line.ends_with(",entries × octets")).count();
@@ -139,6 +139,12 @@ fn a_report_is_made_again_from_what_is_published() {
     let without = read(&folder).expect_err("there are no values").to_string();
     assert!(without.contains("has neither samples.jsonl nor data.csv"), "{without}");
     std::fs::write(folder.join("data.csv"), csv(&first)).expect("a file in a temporary folder");
+    // A cell that failed has none.
+    first
+        .samples
+        .iter_mut()
+        .filter(|sample| sample.failed.is_some())
+        .for_each(|sample| sample.commands.clear());
     // Two configurations of a device, of which one has two rounds.
     let kernel = |sample: &&mut Sample| sample.cell.device == "kernel" && sample.failed.is_none();
     for (number, sample) in first.samples.iter_mut().filter(kernel).enumerate() {

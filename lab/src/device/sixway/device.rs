@@ -7,7 +7,7 @@ use crate::device::needs::Needs;
 use crate::device::place::Place;
 use crate::device::program::{Program, Reception};
 use crate::device::task::{Task, TaskKind};
-use crate::failure::{Asking as _, Result};
+use crate::failure::{Asking as _, Failure, Result};
 use crate::fast_path::{Hook, make_ready_for_xdp};
 use crate::gateway::{run_sixway_on, show_on};
 use crate::measure::{Cores, ReceivingThreads};
@@ -192,15 +192,20 @@ const FULL: [&str; 5] =
 fn refused(place: &Place) -> Result<Vec<(String, u64)>> {
     let mut show = show_on(&place.network, place.host, &["drops", "--json"])?;
     let said = show.output().asking(|| "sixway show drops".to_owned())?;
-    Ok(vec![("refused".to_owned(), of_reasons(&said.stdout, &FULL))])
+    if !said.status.success() {
+        let why = String::from_utf8_lossy(&said.stderr).trim().to_owned();
+        return Err(Failure::Program("sixway show drops".to_owned(), why));
+    }
+    Ok(vec![("refused".to_owned(), of_reasons(&said.stdout, &FULL)?)])
 }
 
 /// How many packets were dropped for one of these reasons, by `sixway show drops --json`.
-fn of_reasons(drops: &[u8], reasons: &[&str]) -> u64 {
-    let rows: serde_json::Value = serde_json::from_slice(drops).unwrap_or_default();
+fn of_reasons(drops: &[u8], reasons: &[&str]) -> Result<u64> {
+    let rows: serde_json::Value = serde_json::from_slice(drops)
+        .map_err(|error| Failure::Unexpected(format!("sixway show drops --json: {error}")))?;
     let is_meant = |row: &&serde_json::Value| row["reason"].as_str().is_some_and(|it| reasons.contains(&it));
     let rows = rows.as_array().into_iter().flatten().filter(is_meant);
-    rows.filter_map(|row| row["count"].as_u64()).sum()
+    Ok(rows.filter_map(|row| row["count"].as_u64()).sum())
 }
 
 /// The tester's links receive on its core also what the driver redirects to them, which else the device's core would receive.
@@ -224,7 +229,7 @@ mod tests {
             |reason: &str, count: u64| serde_json::json!({ "reason": reason, "count": count, "help": "" });
         let rows = [row("SessionTableFull", 3), row("Truncated", 5), row("SubscriberShare", 4)];
         let said = serde_json::json!(rows).to_string();
-        assert_eq!(of_reasons(said.as_bytes(), &FULL), 7);
-        assert_eq!(of_reasons(b"not JSON", &FULL), 0);
+        assert_eq!(of_reasons(said.as_bytes(), &FULL).unwrap(), 7);
+        assert!(of_reasons(b"not JSON", &FULL).is_err(), "a question that failed is no count");
     }
 }

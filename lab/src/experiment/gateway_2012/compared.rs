@@ -55,6 +55,12 @@ pub struct Standing {
 
 /// How one row stands to another one.
 pub fn standing(view: &View<'_>, row: &Group<'_>, other: &Group<'_>, value: &str) -> Standing {
+    let realms = [row, other].map(|it| view.realm(&it.cell.device));
+    if OF_AUDIO.contains(&value) && realms[0] != realms[1] {
+        let [one, other] = [row, other].map(|it| &it.cell.device);
+        let why = format!("{one} and {other} run in different realms, and what is lost has no ratio");
+        return Standing { is_ahead: None, bearing: Bearing::Nothing(why) };
+    }
     if OF_AUDIO.contains(&value) {
         let why = "audio is compared by its loss, in each of three rounds or more".to_owned();
         return Standing { is_ahead: more_is_lost(other, row), bearing: Bearing::Nothing(why) };

@@ -19,6 +19,10 @@ pub fn is_mostly_ahead(statement: String, all: &[Standing], compared: &str) -> O
     if !percentages.is_empty() {
         evidence += &format!("; {FORMULA}{compared}: {}", percentages.join(", "));
     }
+    let is_audio = |it: &Standing| it.bearing.ratio().is_none() && it.is_ahead.is_some();
+    if all.iter().any(is_audio) {
+        evidence += "; audio is compared by what is lost in each round, and equal loss is not ahead";
+    }
     if let Some(first) = all.iter().find(|it| it.is_ahead.is_none()) {
         evidence += &format!("; uncertain in {uncertain}: {}", first.bearing.explained());
     }
@@ -59,6 +63,11 @@ mod tests {
         let evidence =
             |all: &[Bearing]| is_mostly_ahead(String::new(), &standings(all), ", here").unwrap().evidence;
         assert_eq!(evidence(&[near()]), "ahead in 0 of 1 rows, not in 1");
+        let audio = Standing { is_ahead: Some(false), bearing: nothing() };
+        assert_eq!(
+            is_mostly_ahead(String::new(), &[audio], "").unwrap().evidence,
+            "ahead in 0 of 1 rows, not in 1; audio is compared by what is lost in each round, and equal loss is not ahead"
+        );
         assert_eq!(
             evidence(&[number(), less(), nothing()]),
             "ahead in 1 of 3 rows, not in 1; slower / faster − 1, here: 76 %; uncertain in 1: the tester was at its limit"

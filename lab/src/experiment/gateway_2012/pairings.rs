@@ -1,6 +1,6 @@
 //! The order of the four pairings of two boxes: NAT and 6to4 by a device, by Linux, and by one each.
 
-use super::compared::{Standing, standing};
+use super::compared::{OF_AUDIO, Standing, standing};
 use super::form::Form;
 use super::mostly::is_mostly_ahead;
 use super::published::PERCENTAGES;
@@ -25,7 +25,7 @@ pub fn pairings(view: &View<'_>, device: &str) -> Vec<Finding> {
     let statements = [
         (
             format!(
-                "{device}: two boxes by it are ahead of each pairing with a box of Linux (the paper: bare-bare is best)."
+                "{device}: with both boxes it is ahead of each pairing with a Linux box (the paper: bare-bare is best)."
             ),
             best,
         ),
@@ -42,13 +42,16 @@ pub fn pairings(view: &View<'_>, device: &str) -> Vec<Finding> {
 
 /// A pairing against another one at all places that both have: above 1 the first is ahead. What is lost has a statement of its own.
 fn against(view: &View<'_>, one: (&str, Form), other: (&str, Form)) -> Vec<Standing> {
-    let measures = PERCENTAGES.iter().map(|printed| printed.value).filter(|(_, value)| *value != "loss");
+    let measures =
+        PERCENTAGES.iter().map(|printed| printed.value).filter(|(_, value)| !OF_AUDIO.contains(value));
     let of_measure = |(series, value): (&'static str, &'static str)| {
         let of = |ours: &Group<'_>| {
             let mut point = ours.cell.point.clone();
             point.insert("form".to_owned(), f64::from(other.1 as u8));
             let theirs = view.group(series, other.0, &point)?;
-            Some(standing(view, ours, theirs, value))
+            // What neither has was not measured in this run.
+            let has_some = [ours, theirs].iter().any(|row| row.value(value).is_some());
+            has_some.then(|| standing(view, ours, theirs, value))
         };
         let is_meant = |group: &&Group<'_>| {
             let cell = group.cell;
@@ -126,5 +129,30 @@ mod tests {
         // Linux' 6to4 takes a guest: one pairing is not measured here.
         let mixed = rows("sixway", Form::LinuxNat, &about(1.5));
         assert_eq!(of(&[all.concat(), mixed], "sixway"), [Outcome::Holds]);
+    }
+
+    #[test]
+    fn calls_that_lose_nothing_do_not_count_against_a_pairing() {
+        let device = "sixway-in-guest";
+        let calls = |device, form| {
+            let mut all = rows(device, form, &[1.0; 3]);
+            for sample in &mut all {
+                sample.cell.series = "call".to_owned();
+                sample.values =
+                    ["loss", "throughput"].map(|name| (name.to_owned(), Value::one(0.0, Unit::Lost))).into();
+            }
+            all
+        };
+        let places = [
+            (device, Form::Decoupled, 1.0),
+            (device, Form::LinuxNat, 1.3),
+            (device, Form::LinuxSix, 1.6),
+            (LINUX, Form::Decoupled, 2.0),
+        ];
+        let all: Vec<_> = places
+            .iter()
+            .flat_map(|(of, form, time)| [rows(of, *form, &about(*time)), calls(*of, *form)])
+            .collect();
+        assert_eq!(of(&all, device), [Outcome::Holds; 2]);
     }
 }

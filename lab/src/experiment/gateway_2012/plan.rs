@@ -85,7 +85,7 @@ const ABOUT: About = About {
                 column("setup-at-server", "at the server's link"),
                 column("mean-jitter", "mean jitter"),
                 column("mean-jitter-wire", "mean jitter by the bare wire"),
-                column("jitter", "jitter with the last packet"),
+                column("jitter", "jitter (RFC 3550) after the last packet"),
                 column("throughput", "throughput"),
                 column("loss", "loss"),
                 column("loss-back", "loss to the caller"),

@@ -207,9 +207,12 @@ impl Run<'_> {
         less_wire("setup", &seen.client, &wire_seen.client, sheet)?;
         let jitter = |report: &CallReport| report.up.jitter.unwrap_or(0.0) / 1e6;
         sheet.value("jitter", jitter(&through), Unit::Milliseconds);
-        let mean = |report: &CallReport| report.up.mean_jitter.unwrap_or(0.0) / 1e6;
-        sheet.value("mean-jitter", mean(&through), Unit::Milliseconds);
-        sheet.value("mean-jitter-wire", mean(&wire), Unit::Milliseconds);
+        for (name, report) in [("mean-jitter", &through), ("mean-jitter-wire", &wire)] {
+            match report.up.mean_jitter {
+                Some(mean) => sheet.value(name, mean / 1e6, Unit::Milliseconds),
+                None => sheet.not_measurable(name, "fewer than two packets of audio came"),
+            }
+        }
         let each = through.up.octets as f64 / through.up.sent.max(1) as f64;
         sheet.value("throughput", through.up.per_second() * each * 8.0, Unit::BitsPerSecond);
         sheet.value("sent", through.up.sent as f64, Unit::Count);

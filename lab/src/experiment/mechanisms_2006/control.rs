@@ -192,7 +192,7 @@ pub fn idle(at_work: &AtWork, device: &dyn Device, time: Duration, sheet: &mut S
     sheet.tester(cost);
     let capture = Capture::start(at_work.network(), host, link, FILTER)?;
     let (start, before) = (Instant::now(), at_work.spent()?);
-    std::thread::sleep(time);
+    crate::interrupt::pause(time)?;
     let spent = at_work.spent()?.saturating_sub(before);
     let took = start.elapsed();
     sheet.value("idle", took.as_secs_f64() * 1e3, Unit::Milliseconds);

@@ -2,7 +2,7 @@
 
 use super::published::LOSS;
 use super::steady;
-use crate::analyse::{Bearing, Finding, Group, Outcome, Ratio, View, greatest, groups};
+use crate::analyse::{Bearing, Finding, Group, Outcome, View, greatest, groups};
 use crate::device::find;
 use crate::results::{Results, Sample, Verdict};
 
@@ -86,7 +86,8 @@ fn forwards(view: &View<'_>, device: &str, other: &str, goal: f64) -> Finding {
             evidence: "not both were measured".to_owned(),
         };
     };
-    let bearing = of_bounds(view, ours, theirs);
+    // Each rate may be a lower bound of the device's.
+    let bearing = view.ratio_of_counters((ours, "forwarded"), (theirs, "forwarded"));
     let is_bound = |row: &Group<'_>| *row.verdict() == Verdict::DeviceBound;
     let outcome = match bearing.ratio().map(|ratio| ratio.interval) {
         Some((low, _)) if low >= goal && (is_bound(theirs) || loses(theirs)) => Outcome::Holds,
@@ -104,22 +105,6 @@ fn forwards(view: &View<'_>, device: &str, other: &str, goal: f64) -> Finding {
             bearing.text(),
             bearing.explained()
         ),
-    }
-}
-
-/// The ratio of two rates, each of which may be a lower bound of the device's: [`View::ratio`] has none of these.
-fn of_bounds(view: &View<'_>, over: &Group<'_>, under: &Group<'_>) -> Bearing {
-    let realm = |row: &Group<'_>| view.realm(&row.cell.device);
-    if realm(over) != realm(under) {
-        return Bearing::Nothing("both run in different realms".to_owned());
-    }
-    let (ours, theirs) = (over.rounds("forwarded"), under.rounds("forwarded"));
-    let pair = |(round, rate): (&u32, &f64)| Some((rate / theirs.get(round)?).ln());
-    let logarithms: Vec<f64> = ours.iter().filter_map(pair).collect();
-    match (Ratio::of_logarithms(&logarithms), view.noise) {
-        (Some(ratio), Some(noise)) => ratio.bearing(noise),
-        (Some(_), None) => Bearing::Nothing("the noise of this run is not known".to_owned()),
-        (None, _) => Bearing::Nothing("there are fewer than two rounds with both".to_owned()),
     }
 }
 

@@ -114,13 +114,30 @@ fn timed((network, core): (&Network, Option<usize>), octets: usize, is_done: &At
     let fetch =
         HttpFetch { client, core, targets: &targets, objects: &objects, keep_alive: false, workers: 1 };
     let one = Pace::Closed { in_flight: 1, pause: Duration::ZERO, resend: None };
+    until_done(is_done, || fetch.run(one, Until::Count(1)))
+}
+
+/// Does something again and again, with pauses, until the others are done: not once more after their end.
+fn until_done(is_done: &AtomicBool, mut once: impl FnMut() -> Result<Outcome>) -> Result<Outcome> {
     let mut all = Outcome::default();
     loop {
-        all.add(&fetch.run(one, Until::Count(1))?);
-        if is_done.load(Ordering::Relaxed) {
-            return Ok(all);
+        all.add(&once()?);
+        let next = Instant::now() + PAUSE;
+        while Instant::now() < next {
+            if is_done.load(Ordering::Relaxed) {
+                return Ok(all);
+            }
+            interrupt::pause(Duration::from_millis(1))?;
         }
-        interrupt::pause(PAUSE)?;
+    }
+}
+
+/// Sets a flag at its end, also when a load panics: others wait for it.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -132,8 +149,9 @@ fn while_timed(
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let timing = scope.spawn(|| timed(&is_done));
+        let ended = Ended(&is_done);
         let outcome = load();
-        is_done.store(true, Ordering::Relaxed);
+        drop(ended);
         let panicked = |_| Err(Failure::Unexpected("the thread that times fetches panicked".to_owned()));
         let times = timing.join().unwrap_or_else(panicked)?;
         Ok([outcome?, times])
@@ -234,5 +252,23 @@ mod tests {
             assert_eq!(parts(count).iter().sum::<usize>(), count);
         }
         assert_eq!(parts(16_384), [4_096; AT_ONCE]);
+    }
+
+    #[test]
+    fn no_fetch_follows_the_end_of_the_load() {
+        let (done, mut count, start) = (AtomicBool::new(true), 0, Instant::now());
+        let once = || {
+            count += 1;
+            Ok(Outcome::default())
+        };
+        until_done(&done, once).unwrap();
+        assert!(count == 1 && start.elapsed() < PAUSE);
+    }
+
+    #[test]
+    fn a_load_that_panics_ends_what_waits_for_it() {
+        let waits = |is_done: &AtomicBool| until_done(is_done, || Ok(Outcome::default()));
+        let run = || while_timed(waits, || panic!("on purpose"));
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err());
     }
 }

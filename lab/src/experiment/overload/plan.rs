@@ -24,9 +24,9 @@ const ABOUT: About = About {
     notes: &[
         "The heavy subscriber sends UDP packets of 18 octets on 16 flows at times that do not depend on what arrives: an open loop. The kernel \
          makes their frames; without root, and for guests, sockets send them.",
-        "The load is a multiple of the device's capacity, the most that it forwards while all that the tester can make is offered, or one and a \
-         half times as much as it forwards. What was really offered has two columns: one core of a tester does not reach ten times the capacity of \
-         a fast device, and such a row is tester-bound.",
+        "The load is a multiple of the device's capacity, the most that it forwards under all that the tester can make, and then at \
+         rates that rise while it forwards 95 % of what is offered. What was really offered has two columns: one core of a tester does not reach ten times the capacity of \
+         a fast device, and such a row is tester-bound. Statements are on rows in which the device was at its limit and lost more than 1 %.",
         "Goodput is what the device has sent to the server while the load lasts, by its own link's counter without the light subscriber's \
          packets. The heavy one's frames go to an address at which the server drops them immediately.",
         "The light subscriber has 500 round trips a second on four flows that exist before, and opens 20 TCP connections a second. Their \

@@ -146,8 +146,10 @@ fn capacity(most: f64, mut forwarded_at: impl FnMut(f64) -> Result<(f64, f64)>) 
     let (offered, mut capacity) = forwarded_at(most)?;
     // What sockets send at most is known now.
     let most = if most.is_finite() { most } else { offered };
+    // As many steps reach what the tester sends at most.
+    let least = most / ABOVE.powi(*STEPS.end() as i32);
     for step in 1..=*STEPS.end() {
-        let rate = (ABOVE * capacity.max(1.0)).min(most);
+        let rate = (ABOVE * capacity.max(least).max(1.0)).min(most);
         let (offered, forwarded) = forwarded_at(rate)?;
         capacity = capacity.max(forwarded);
         let has_more = forwarded >= ALL * offered && rate < most;
@@ -262,8 +264,23 @@ mod tests {
         assert_eq!(capacity(f64::INFINITY, steady).unwrap(), (50_000.0, 1e6));
         assert_eq!(times, 3);
         // The tester is slower than the device: its rate is the most that is known.
-        let faster = |rate: f64| Ok((rate.min(1_000.0), rate.min(1_000.0)));
+        let mut times = 0;
+        let faster = |rate: f64| {
+            times += 1;
+            Ok((rate.min(1_000.0), rate.min(1_000.0)))
+        };
         assert_eq!(capacity(1_000.0, faster).unwrap(), (1_000.0, 1_000.0));
+        assert_eq!(times, 3);
+        // It forwards next to nothing under a flood.
+        let livelocked = |rate: f64| {
+            let offered = rate.min(1e6);
+            Ok((offered, if offered > 30_000.0 { 100.0 } else { offered.min(18_000.0) }))
+        };
+        assert_eq!(capacity(f64::INFINITY, livelocked).unwrap(), (18_000.0, 1e6));
+        // The best of all counts.
+        let mut came = [50_000.0, 60_000.0, 45_000.0].into_iter();
+        let varying = |rate: f64| Ok((rate.min(1e6), came.next().unwrap_or(45_000.0)));
+        assert_eq!(capacity(f64::INFINITY, varying).unwrap().0, 60_000.0);
         let dead = |rate: f64| Ok((rate.min(1_000.0), 0.0));
         assert_eq!(capacity(f64::INFINITY, dead).unwrap(), (0.0, 1_000.0));
         assert!(capacity(1.0, |_| Err(Failure::Unexpected(String::new()))).is_err());

@@ -74,7 +74,7 @@ fn seen<'v, 'a>(view: &'v View<'a>, device: &str) -> Option<[Seen<'v, 'a>; 2]> {
         };
         let row = view.groups.iter().find(is_meant)?;
         row.value("guest-cpu").filter(|(exact, _)| exact.mean > 0.0)?;
-        Some(Seen { row, share: view.ratio_of((row, "guest-ticks"), (row, "guest-cpu")) })
+        Some(Seen { row, share: view.ratio_of_counters((row, "guest-ticks"), (row, "guest-cpu")) })
     };
     Some([of(LOADS[0])?, of(LOADS[1])?])
 }

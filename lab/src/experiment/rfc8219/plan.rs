@@ -40,7 +40,7 @@ const ABOUT: About = About {
         "Frames are UDP packets on 16 flows, and the far end sends each back: both directions have the same rate, and a frame is lost \
          if either direction loses it.",
         "Sizes are those of frames with IPv6 on Ethernet, 84 octets at least; with IPv4 a frame has 20 octets less.",
-        "Throughput is given for no loss at all and for 0.01 %: on a virtual machine one pause of the hypervisor loses frames at any rate. \
+        "Throughput is given for no loss, and for a given loss: 0.01 %, or that of --set given. On a virtual machine one pause of the hypervisor loses frames at any rate. \
          A trial with more than 1 % of stolen time is repeated, three times at most.",
         "The tester's own limit is measured first for each size; a search that passes there says nothing of the device.",
         "A trial takes a minute at scale 1, 0.3 s at least; its length is in the data, and all trials of a search.",
@@ -55,9 +55,9 @@ const ABOUT: About = About {
         "A burst has no gaps but those of the kernel that makes it, and goes one way. A device that forwards more slowly than the burst comes \
          keeps the rest in queues, the first of which is the link's own ring: 256 frames in front of every device. A burst of about 300 frames \
          is the ring's, and says nothing of the device.",
-        "In the recovery's overload 110 % of the throughput with 0.01 % of loss is offered, or the tester's limit if that is less; then half of \
+        "In the recovery's overload 110 % of the throughput with the given loss is offered, or the tester's limit if that is less; then half of \
          it. The recovery is the time from then to that at which the last lost frame was due. Without a loss there is none.",
-        "A reset stops and starts the device's process under load at the throughput with 0.01 % of loss. The reset time is the longest time without \
+        "A reset stops and starts the device's process under load at the throughput with the given loss. The reset time is the longest time without \
          a frame. In the reset time by loss as many frames are due as were lost: what it has more is loss before or after.",
         "With several workers the device has as many CPUs, after the tester's. If the machine has no more, the last worker shares the \
          tester's: such a row is tester-bound, and only its CPU time of a frame says something.",

@@ -313,4 +313,18 @@ mod tests {
         assert_eq!((time(0.1), stream(0.1)), (Duration::from_secs(6), Duration::from_secs(12)));
         assert_eq!((time(0.001), stream(0.001)), (Duration::from_millis(300), Duration::from_millis(300)));
     }
+
+    #[test]
+    fn a_given_loss_is_a_share() {
+        use crate::results::Asked;
+        let asked =
+            |text: &str| Asked { set: [("given".to_owned(), text.to_owned())].into(), ..Asked::default() };
+        assert_eq!(given(&Asked::default()), Ok(GIVEN));
+        for right in ["0.000001", "0.001", "0.5"] {
+            assert_eq!(given(&asked(right)).ok(), right.parse().ok());
+        }
+        for wrong in ["0", "0.0000009", "0.51", "x"] {
+            assert!(given(&asked(wrong)).is_err(), "{wrong}");
+        }
+    }
 }

@@ -134,7 +134,9 @@ impl Stage for Between {
         let versions: BTreeSet<String> = tool.programs().iter().map(version).collect();
         let versions: Vec<String> = versions.into_iter().collect();
         sheet.command(format!("{}: {}", tool.name(), versions.join(", ")));
-        lines.into_iter().for_each(|line| sheet.command(line));
+        // Its folder and the names of its namespaces are other ones in each run.
+        let folder = self.network.folder().display().to_string();
+        lines.into_iter().for_each(|line| sheet.command(line.replace(&folder, "FOLDER")));
         Ok(())
     }
 }

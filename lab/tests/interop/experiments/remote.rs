@@ -98,7 +98,8 @@ fn by_script() -> Result<()> {
 
 /// What the lab calls in place of ssh: the host is a namespace.
 const SSH: &str = "#!/bin/sh
-while [ \"${1#-}\" != \"$1\" ]; do shift 2; done
+while [ \"$1\" != -- ]; do shift 2; done
+shift
 namespace=${1#*@}
 shift
 exec ip netns exec \"$namespace\" sh -c \"$*\"
