@@ -258,6 +258,13 @@ fn a_sender_behind_a_relay_is_another_one_than_a_host_inside_and_has_one_share_f
     let same_site = ["2001:4860:1:1::1", "2001:4860:1:2::1"].map(through);
     let [of_heavy, of_own] = dropped(&mut site(), &same_site[0], &same_site[1], None);
     assert!(of_heavy > 1_000 && of_own > 0, "another prefix of its site: {of_heavy} {of_own}");
+    // A site has a /48, neither less nor more.
+    let far = ["2001:4860:1::1", "2001:4860:1:8000::1"].map(through);
+    let [of_heavy, of_own] = dropped(&mut site(), &far[0], &far[1], None);
+    assert!(of_heavy > 1_000 && of_own > 0, "the other half of its site: {of_heavy} {of_own}");
+    let next = ["2001:4860:2::1", "2001:4860:3::1"].map(through);
+    let [of_heavy, of_next] = dropped(&mut site(), &next[0], &next[1], None);
+    assert!(of_heavy > 1_000 && of_next == 0, "the next site: {of_heavy} {of_next}");
 }
 
 /// Relays are found whatever their order, also one that several tunnels have.

@@ -145,17 +145,27 @@ pub(super) fn holders(inodes: &[u64]) -> Vec<Process> {
 /// The processes that have each of these sockets open, by one walk through all descriptors of this host: a process may have a hundred thousand
 /// sockets at one port.
 pub(super) fn holders_of_each(inodes: &[u64]) -> Vec<Vec<Process>> {
+    holders_among(inodes, processes)
+}
+
+/// The numbers of all processes.
+fn processes() -> Vec<u32> {
+    let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut numbers: Vec<u32> =
+        numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// The same among these processes, which are asked for once.
+fn holders_among(inodes: &[u64], processes: impl FnOnce() -> Vec<u32>) -> Vec<Vec<Process>> {
     let places: HashMap<String, usize> =
         inodes.iter().enumerate().map(|(place, inode)| (format!("socket:[{inode}]"), place)).collect();
     let mut all = vec![Vec::new(); inodes.len()];
     if places.is_empty() {
         return all;
     }
-    let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let mut numbers: Vec<u32> =
-        numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    numbers.sort_unstable();
-    for number in numbers {
+    for number in processes() {
         let open = fs::read_dir(format!("/proc/{number}/fd")).into_iter().flatten().flatten();
         let targets = open.filter_map(|entry| fs::read_link(entry.path()).ok());
         let found: BTreeSet<usize> =
