@@ -1,5 +1,8 @@
 # NetBSD's stf between two interfaces: the 6to4 relay of the paper of 2013 (there NetBSD 6.0.1). Root's shell is there.
 
+settings="net.inet.ip.forwarding net.inet6.ip6.forwarding"
+state="${SIXWAY_RECIPE_STATE:-/var/run}/sixway-recipe.$INSIDE"
+
 about() {
     echo "what=NetBSD stf"
     echo "tasks=forwarder,6to4-relay,6to4-router"
@@ -25,6 +28,11 @@ family() {
 
 start() {
     set -e
+    # What a start that was killed has noted is how it was before the lab changed it.
+    if [ ! -e "$state" ]; then
+        for key in $settings; do echo "$key=$(sysctl -n "$key")"; done >"$state.new"
+        mv "$state.new" "$state"
+    fi
     sysctl -q -w net.inet.ip.forwarding=1 net.inet6.ip6.forwarding=1
     for address in $INSIDE_ADDRESSES; do ifconfig "$INSIDE" "$(family "$address")" "$address" alias; done
     for address in $OUTSIDE_ADDRESSES; do ifconfig "$OUTSIDE" "$(family "$address")" "$address" alias; done
@@ -55,7 +63,8 @@ stop() {
     done
     for address in $INSIDE_ADDRESSES; do ifconfig "$INSIDE" "$(family "$address")" "${address%/*}" -alias; done
     for address in $OUTSIDE_ADDRESSES; do ifconfig "$OUTSIDE" "$(family "$address")" "${address%/*}" -alias; done
-    sysctl -q -w net.inet.ip.forwarding=0 net.inet6.ip6.forwarding=0
+    [ ! -e "$state" ] || while read -r setting; do sysctl -q -w "$setting"; done <"$state"
+    rm -f "$state" "$state.new"
 }
 
 restart() {

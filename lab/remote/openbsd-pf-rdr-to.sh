@@ -1,5 +1,8 @@
 # OpenBSD's PF as a NAT44 that passes protocol 41 to the end of a tunnel inside, as the paper of 2012 needs. Root's shell is there.
 
+settings="net.inet.ip.forwarding net.inet6.ip6.forwarding"
+state="${SIXWAY_RECIPE_STATE:-/var/run}/sixway-recipe.$INSIDE"
+
 about() {
     echo "what=OpenBSD PF, nat-to and rdr-to"
     echo "tasks=forwarder,nat44"
@@ -31,6 +34,11 @@ rules() {
 
 start() {
     set -e
+    # What a start that was killed has noted is how it was before the lab changed it.
+    if [ ! -e "$state" ]; then
+        for key in $settings; do echo "$key=$(sysctl -n "$key")"; done >"$state.new"
+        mv "$state.new" "$state"
+    fi
     sysctl -q net.inet.ip.forwarding=1 net.inet6.ip6.forwarding=1
     for address in $INSIDE_ADDRESSES; do ifconfig "$INSIDE" "$(family "$address")" alias "$address"; done
     for address in $OUTSIDE_ADDRESSES; do ifconfig "$OUTSIDE" "$(family "$address")" alias "$address"; done
@@ -51,7 +59,8 @@ stop() {
     done
     for address in $INSIDE_ADDRESSES; do ifconfig "$INSIDE" "$(family "$address")" delete "${address%/*}"; done
     for address in $OUTSIDE_ADDRESSES; do ifconfig "$OUTSIDE" "$(family "$address")" delete "${address%/*}"; done
-    sysctl -q net.inet.ip.forwarding=0 net.inet6.ip6.forwarding=0
+    [ ! -e "$state" ] || while read -r setting; do sysctl -q "$setting"; done <"$state"
+    rm -f "$state" "$state.new"
 }
 
 restart() {

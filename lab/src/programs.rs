@@ -108,7 +108,7 @@ pub fn build_folders(program: &Path) -> Vec<PathBuf> {
         name.is_some_and(|name| name == "target" || name.ends_with("-target"))
     };
     let above: Vec<&Path> = program.ancestors().skip(1).collect();
-    let last = above.iter().rposition(is_target).unwrap_or(0);
+    let last = above.iter().position(is_target).unwrap_or(0);
     above.into_iter().take(last + 1).map(Path::to_owned).collect()
 }
 

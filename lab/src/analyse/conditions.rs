@@ -121,9 +121,13 @@ mod tests {
             set,
             guest: Some("kvm".to_owned()),
             rootless: true,
+            remote: vec!["a=script:x".to_owned()],
+            remote_hosts: vec!["client=script:y".to_owned()],
             ..Asked::default()
         };
-        let other = header(Machine { kernel: "6.18".to_owned(), memory_mb: 2_000, ..machine() }, asked);
+        let governor = Some("powersave".to_owned());
+        let kernel = "6.18".to_owned();
+        let other = header(Machine { kernel, memory_mb: 2_000, governor, ..machine() }, asked);
         let lines: Vec<_> = differences(&usual, &other).iter().map(Difference::text).collect();
         assert_eq!(
             lines,
@@ -133,6 +137,8 @@ mod tests {
                 "set: nothing in the first run, hosts=1,4 in the second one",
                 "pinned to CPUs: yes in the first run, no in the second one",
                 "guest: the usual one in the first run, kvm in the second one",
+                "other machines: none in the first run, a=script:x client=script:y in the second one",
+                "frequency governor: not visible in the first run, powersave in the second one",
                 "without root: no in the first run, yes in the second one",
                 "kernel: 6.1 in the first run, 6.18 in the second one",
                 "memory: 1000 MiB in the first run, 2000 MiB in the second one",
@@ -140,7 +146,7 @@ mod tests {
         );
         let all = differences(&usual, &other);
         let grave: Vec<_> = all.iter().filter(|it| it.changes_the_measurement).map(|it| it.what).collect();
-        assert_eq!(grave, ["set", "pinned to CPUs", "guest", "without root"]);
+        assert_eq!(grave, ["set", "pinned to CPUs", "guest", "other machines", "without root"]);
     }
 
     #[test]

@@ -241,6 +241,9 @@ impl Sheet {
             Some(verdict) if !self.values.is_empty() => {
                 let Self { values, mut not_measurable, tester, commands, raw, cpu_is, .. } = self;
                 let mut values = finite(values, &mut not_measurable);
+                if values.is_empty() {
+                    return Err(Failure::Unexpected(NOT_FINITE.to_owned()));
+                }
                 for (name, value) in &mut values {
                     if let Some(what) = cpu_is.filter(|_| is_of_cpu(name, value.unit)) {
                         value.uncertain = Some(what.to_owned());

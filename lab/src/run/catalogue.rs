@@ -7,7 +7,7 @@ use crate::experiment::{self, Experiment};
 use crate::failure::{Failure, Result};
 use crate::probe::Tool;
 use crate::results::{Asked, Machine};
-use crate::terminal::{bold, dim, table};
+use crate::terminal::{bold, dim, printable, table};
 use std::collections::BTreeMap;
 
 /// The lists as text.
@@ -39,7 +39,8 @@ pub fn list(here: &Machine) -> Result<String> {
                 card.realm.text().to_owned(),
                 card.needs.text(),
                 tasks.join(", "),
-                lacks.unwrap_or_else(|| card.what.to_owned()),
+                // Another machine may have said it.
+                printable(&lacks.unwrap_or_else(|| card.what.to_owned())),
             ]
         })
         .collect();

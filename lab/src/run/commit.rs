@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-/// Settings with which git starts no program of the tree's own configuration: the lab may run as root in a folder of another user.
+/// Settings with which git starts no monitor and no hook of the tree's own configuration: the lab may run as root in a folder of another user.
 const NO_PROGRAMS: [&str; 4] = ["-c", "core.fsmonitor=", "-c", "core.hooksPath=/dev/null"];
 
 /// The commit of the working tree that has this folder, if it is in one.
@@ -29,7 +29,11 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let git = |words: &[&str]| {
             let own = ["-c", "user.name=a", "-c", "user.email=a@example.net", "-c", "commit.gpgsign=false"];
-            let status = Command::new("git").args(own).args(words).current_dir(&folder).status().unwrap();
+            let mut git = Command::new("git");
+            for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR"] {
+                git.env_remove(name);
+            }
+            let status = git.args(own).args(words).current_dir(&folder).status().unwrap();
             assert!(status.success(), "{words:?}");
         };
         git(&["init", "-q"]);

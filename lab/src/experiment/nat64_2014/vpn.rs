@@ -22,8 +22,8 @@ const PORT: u16 = 80;
 const FILES: f64 = 16_384.0;
 /// The time between two fetches that are timed.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Files that one `wget` fetches: its time is limited.
-const AT_A_TIME: usize = 4_096;
+/// Files that one `wget` fetches: its time is limited, and two files a second are enough.
+const AT_A_TIME: usize = 256;
 /// The paper's downloads of one client at the same time.
 const AT_ONCE: usize = 4;
 
@@ -76,6 +76,19 @@ fn parts(count: usize) -> [usize; AT_ONCE] {
     std::array::from_fn(|at| (count + at) / AT_ONCE)
 }
 
+/// Octets that came of this number of files, some after the other. After some of which nothing came, the rest is lost.
+fn in_batches(files: usize, mut fetch: impl FnMut(usize) -> Result<u64>) -> Result<u64> {
+    let mut came = 0;
+    for first in (0..files).step_by(AT_A_TIME) {
+        let some = fetch((files - first).min(AT_A_TIME))?;
+        came += some;
+        if some == 0 {
+            break;
+        }
+    }
+    Ok(came)
+}
+
 /// Fetches this number of files through the tunnel of each client, some at the same time.
 fn fetch(translator: &Translator, clients: usize, octets: usize, count: usize) -> Result<Outcome> {
     let (network, core): (&Network, _) = (&translator.network, translator.cores.tester);
@@ -84,8 +97,7 @@ fn fetch(translator: &Translator, clients: usize, octets: usize, count: usize) -
         core.map_or(Ok(()), pin_thread)?;
         let [far, _] = vpn_ends(tunnel);
         let url = format!("http://{far}/{octets}");
-        let starts = (0..files).step_by(AT_A_TIME);
-        starts.map(|first| wget_beside((network, client), &url, (files - first).min(AT_A_TIME), at)).sum()
+        in_batches(files, |some| wget_beside((network, client), &url, some, at))
     };
     let arrived: u64 = std::thread::scope(|scope| {
         let one = &one;
@@ -252,6 +264,23 @@ mod tests {
             assert_eq!(parts(count).iter().sum::<usize>(), count);
         }
         assert_eq!(parts(16_384), [4_096; AT_ONCE]);
+    }
+
+    #[test]
+    fn files_are_fetched_in_batches_until_nothing_comes() {
+        let mut batches = Vec::new();
+        let all = in_batches(600, |some| {
+            batches.push(some);
+            Ok(some as u64 * 10)
+        });
+        assert_eq!((all.unwrap(), batches), (6_000, vec![256, 256, 88]));
+        let mut tries = 0;
+        let dead = in_batches(4_096, |_| {
+            tries += 1;
+            Ok(if tries == 1 { 7 } else { 0 })
+        });
+        assert_eq!((dead.unwrap(), tries), (7, 2));
+        assert!(in_batches(1, |_| Err(Failure::Unexpected(String::new()))).is_err());
     }
 
     #[test]

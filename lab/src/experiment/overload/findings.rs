@@ -62,9 +62,10 @@ fn has_lost(row: &Group<'_>) -> bool {
     row.cell.at("load") > 1.0 && mean(row, "heavy-loss") > LOST
 }
 
-/// Rows of which it is not known whether the device or the tester was at its limit.
+/// Rows of which it is not known whether the device or the tester was at its limit, or what was lost: all rounds of a row may have failed.
 fn open<'r, 'v, 'a>(rows: &'r [&'v Group<'a>]) -> impl Iterator<Item = &'v Group<'a>> + use<'r, 'v, 'a> {
-    rows.iter().copied().filter(|row| has_lost(row) && !is_overloaded(row))
+    let is_unknown = |row: &&Group<'_>| row.cell.at("load") > 1.0 && row.value("heavy-loss").is_none();
+    rows.iter().copied().filter(move |row| (has_lost(row) || is_unknown(row)) && !is_overloaded(row))
 }
 
 /// How many rows count, of those above the capacity.
@@ -317,6 +318,38 @@ mod tests {
         assert_eq!(said(50.0, 0.05, &Verdict::NotLoaded), [NotShown; 2]);
         assert_eq!(said(50.0, 0.05, &testers), [NotShown; 2]);
         assert_eq!(said(98.0, 0.0, &testers), [Holds; 2]);
+    }
+
+    #[test]
+    fn a_row_that_failed_leaves_both_open() {
+        let busy = Verdict::DeviceBound;
+        let mut all = [
+            samples("udp", row(0.9, 90.0, 90.0), &busy),
+            samples("udp", row(2.0, 200.0, 100.0), &busy),
+            samples("udp", row(10.0, 900.0, 95.0), &busy),
+        ]
+        .concat();
+        for sample in &mut all[6..] {
+            *sample = Sample::failed(sample.cell.clone(), "it ended");
+        }
+        let said = said_of(all);
+        assert_eq!([said[0].outcome, said[1].outcome], [NotShown; 2]);
+    }
+
+    #[test]
+    fn a_round_that_failed_makes_no_old_row_of_a_new_one() {
+        let idle = Row { rounds: 4, core: 0.5, ..row(2.0, 200.0, 95.0) };
+        let mut all = samples("udp", idle, &Verdict::NotLoaded);
+        all[3] = Sample::failed(all[3].cell.clone(), "");
+        assert_eq!(said_of(all)[0].outcome, NotShown);
+    }
+
+    #[test]
+    fn nothing_in_one_of_three_rounds_is_uncertain() {
+        let mut all = [row(0.9, 90.0, 90.0), row(10.0, 900.0, 50.0)]
+            .map(|row| samples("udp", row, &Verdict::DeviceBound));
+        all[1][1].values.insert("goodput".to_owned(), Value::one(0.0, Unit::PerSecond));
+        assert_eq!(said_of(all.concat())[0].outcome, NotShown);
     }
 
     #[test]
