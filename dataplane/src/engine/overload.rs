@@ -90,9 +90,8 @@ impl Engine {
 
     /// Whether the packet's sender has room in its share. Packets that are not IP are admitted here, and dropped by the parser.
     fn is_in_share(&mut self, frame: &Frame, handed_over: bool) -> bool {
-        let sender = sender(frame.bytes(), &self.relays);
-        let (sender, is_behind) =
-            (sender.map(|(sender, _)| sender), sender.is_some_and(|(_, is_behind)| is_behind));
+        let Some(shares) = &mut self.shares else { return true };
+        let Some((sender, is_behind)) = sender(frame.bytes(), &self.relays) else { return true };
         // The hosts of a translator have few addresses outside.
         let port = match (is_behind, frame.passes > 0) {
             (true, _) => BEHIND_A_RELAY,
@@ -100,10 +99,7 @@ impl Engine {
             (false, false) => 0,
         };
         let has_passed = !handed_over && frame.passes == 0 && matches!(frame.ingress, Ingress::Device(_));
-        match (&mut self.shares, sender) {
-            (Some(shares), Some(sender)) => shares.admits(frame.realm(), (sender, port), has_passed),
-            (None, _) | (_, None) => true,
-        }
+        shares.admits(frame.realm(), (sender, port), has_passed)
     }
 }
 

@@ -22,6 +22,17 @@ pub struct Finding {
     pub evidence: String,
 }
 
+/// Of what a ratio or a row says of a statement: nothing, if it is uncertain.
+impl From<Option<bool>> for Outcome {
+    fn from(said: Option<bool>) -> Self {
+        match said {
+            Some(true) => Self::Holds,
+            Some(false) => Self::DoesNotHold,
+            None => Self::NotShown,
+        }
+    }
+}
+
 impl Outcome {
     /// As it is written in a report.
     pub const fn text(self) -> &'static str {

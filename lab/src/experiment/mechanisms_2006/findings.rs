@@ -124,11 +124,7 @@ impl<'v, 'a> Rows<'v, 'a> {
         };
         let (above, below) = above.iter().rev().find_map(pair)?;
         let bearing = self.view.ratio_of((above, over.2), (below, under.2));
-        let outcome = match bearing.is_above() {
-            Some(true) => Outcome::Holds,
-            Some(false) => Outcome::DoesNotHold,
-            None => Outcome::NotShown,
-        };
+        let outcome = Outcome::from(bearing.is_above());
         let evidence = format!("{} at {} octets: {}", bearing.text(), at(above), bearing.explained());
         Some(Finding { statement: format!("{}: {what}.", self.device), outcome, evidence })
     }

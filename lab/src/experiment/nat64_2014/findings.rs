@@ -161,11 +161,7 @@ fn stateful_is_ahead(view: &View<'_>) -> Finding {
         return Finding { statement, outcome: Outcome::NotShown, evidence };
     };
     let bearing = view.ratio(stateful, stateless, "cpu-per-packet");
-    let outcome = match bearing.is_below() {
-        Some(true) => Outcome::Holds,
-        Some(false) => Outcome::DoesNotHold,
-        None => Outcome::NotShown,
-    };
+    let outcome = Outcome::from(bearing.is_below());
     let evidence = format!("{} with eight clients: {}", bearing.text(), bearing.explained());
     Finding { statement, outcome, evidence }
 }

@@ -100,11 +100,7 @@ fn finding(
     };
     Finding {
         statement,
-        outcome: match test(&low.share, &high.share) {
-            Some(true) => Outcome::Holds,
-            Some(false) => Outcome::DoesNotHold,
-            None => Outcome::NotShown,
-        },
+        outcome: Outcome::from(test(&low.share, &high.share)),
         evidence: format!(
             "ticks and exact time, in cores: {} with one host, {} with ten; a kernel of today in an emulated machine, so it excludes \
              nothing for 2.6.32",

@@ -44,11 +44,7 @@ fn of(view: &View<'_>, device: &str) -> Vec<Finding> {
     let grows = ends(series("rtt")).map(|(first, last)| {
         let bearing = view.ratio_of((last, "overhead"), (first, "overhead"));
         let [least, most] = [first, last].map(|group| group.cell.at("octets"));
-        let outcome = match bearing.is_above() {
-            Some(true) => Outcome::Holds,
-            Some(false) => Outcome::DoesNotHold,
-            None => Outcome::NotShown,
-        };
+        let outcome = Outcome::from(bearing.is_above());
         (outcome, format!("at {most} octets over {least}: {}, {}", bearing.text(), bearing.explained()))
     });
     let tcp = ratios("tcp", ("tunnel", "ipv6"));
@@ -158,11 +154,7 @@ fn on_average(sizes: &[(f64, Bearing)], range: Range<f64>, of_what: &str) -> (Ou
     let mean = |all: Vec<f64>| (all.iter().map(|it| it.ln()).sum::<f64>() / all.len().max(1) as f64).exp();
     let (low, high): (Vec<_>, Vec<_>) = all.into_iter().unzip();
     let (low, high) = (mean(low), mean(high));
-    let outcome = match within((low, high), range) {
-        Some(true) => Outcome::Holds,
-        Some(false) => Outcome::DoesNotHold,
-        None => Outcome::NotShown,
-    };
+    let outcome = Outcome::from(within((low, high), range));
     let text = format!("{} to {} × {of_what}", short(low), short(high));
     match sizes.len() {
         1 => (outcome, text + " at one size"),
